@@ -1,0 +1,51 @@
+# Every target installs what it needs first. `make` alone lists them.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## list what make can do
+	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
+
+$(READY): pyproject.toml constraints.txt scripts/setup
+	@PYTHON="$(PYTHON)" scripts/setup $(VENV)
+	@touch $(READY)
+
+.PHONY: setup
+setup: $(READY) ## virtual environment, pinned dependencies, Java check (every target does this first)
+	@scripts/java-check
+
+.PHONY: demo
+demo: setup ## the main job on a local Spark: hash, round robin and PKG side by side (under 90 s)
+	@$(BIN)/unskew demo
+
+.PHONY: test
+test: setup check ## style, types and all tests
+	$(BIN)/python -m pytest
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not spark and not compiled"
+
+.PHONY: check
+check: $(READY) ## ruff and mypy
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+.PHONY: format
+format: $(READY) ## let ruff rewrite what it can
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+.PHONY: bench
+bench: setup ## speed, as ratios in one run
+	$(BIN)/python benchmarks/run.py
+
+.PHONY: reproduce
+reproduce: setup ## the papers' evaluations, published beside measured
+	$(BIN)/unskew reproduce pkg --out out/reproduce-pkg
+
+.PHONY: clean
+clean: ## remove the virtual environment and build leftovers
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,0 +1,290 @@
+"""Key ids, candidates and salts: the only hashes in the project, bit-identical with Spark's.
+
+Spark puts the row (key, salt) in partition ``pmod(murmur3(key, salt), workers)``. That is our family of hash functions:
+
+    H_j(key) = pmod(murmur3_int(j, seed=murmur3(key, seed=42)), workers)
+
+A *key id* is all that a kernel ever sees of a key. High 32 bits: Spark's ``hash(key)``, which places it. Low 32 bits: the
+low half of Spark's ``xxhash64(key)``, which tells keys apart. Two of n keys share an id with probability about
+n^2 / 2^65 (one in 37 million for a million keys).
+
+``murmur3_int(j, seed)`` is a bijection of the 32-bit integers for each seed (each of its steps can be undone), so every
+worker is the candidate j of every key for some salt j, and ``salt_for`` can run it backwards.
+"""
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from unskew.errors import InputTypeError
+from unskew.kernels import kernel
+
+KeyIds = npt.NDArray[np.uint64]
+
+SPARK_SEED = 42  # of Spark's hash() and xxhash64()
+NULL_KEY_ID = np.uint64((SPARK_SEED << 32) | SPARK_SEED)  # Spark's hash of null is the seed itself
+
+U = np.uint64  # every constant of a kernel is typed: Numba turns uint64 with a plain int into float64
+MASK32 = U(0xFFFFFFFF)
+C1, C2 = U(0xCC9E2D51), U(0x1B873593)
+FIVE, MURMUR_ADD = U(5), U(0xE6546B64)
+FINAL_1, FINAL_2 = U(0x85EBCA6B), U(0xC2B2AE35)
+P1, P2, P3 = U(0x9E3779B185EBCA87), U(0xC2B2AE3D27D4EB4F), U(0x165667B19E3779F9)
+P4, P5 = U(0x85EBCA77C2B2AE63), U(0x27D4EB2F165667C5)
+SEED = U(SPARK_SEED)
+
+# The inverses modulo 2^32 of murmur's multipliers: `_salt_with_hash` runs the hash backwards.
+C1_INVERSE, C2_INVERSE, FIVE_INVERSE, FINAL_1_INVERSE, FINAL_2_INVERSE = (
+    U(pow(int(c), -1, 2**32)) for c in (C1, C2, FIVE, FINAL_1, FINAL_2)
+)
+
+BACKWARDS_FROM = 65536  # workers: from here on fewer hash values than salts lead to a given worker
+ALLOWED_TYPES = "bool, int8, int16, int32, int64, date32, string and binary"
+
+
+# ---------------------------------------------------------------- Spark's hashes, one value at a time
+
+
+@kernel
+def _rotate_left_32(x, bits):
+    return ((x << bits) | (x >> (U(32) - bits))) & MASK32
+
+
+@kernel
+def _rotate_left_64(x, bits):
+    return (x << bits) | (x >> (U(64) - bits))
+
+
+@kernel
+def _murmur_mix(h, block):
+    k = (_rotate_left_32((block * C1) & MASK32, U(15)) * C2) & MASK32
+    return (_rotate_left_32(h ^ k, U(13)) * FIVE + MURMUR_ADD) & MASK32
+
+
+@kernel
+def _murmur_finish(h, length):
+    h ^= length
+    h = ((h ^ (h >> U(16))) * FINAL_1) & MASK32
+    h = ((h ^ (h >> U(13))) * FINAL_2) & MASK32
+    return h ^ (h >> U(16))
+
+
+@kernel
+def _murmur_int(value, seed):
+    return _murmur_finish(_murmur_mix(seed, value), U(4))
+
+
+@kernel
+def _murmur_long(value):
+    return _murmur_finish(_murmur_mix(_murmur_mix(SEED, value & MASK32), value >> U(32)), U(8))
+
+
+@kernel
+def _little_endian(data, start, count):
+    """The `count` bytes from `start` on as one number."""
+    value = U(0)
+    for i in range(count):
+        value |= U(data[start + i]) << U(8 * i)
+    return value
+
+
+@kernel
+def _murmur_bytes(data, start, stop):
+    h = SEED
+    aligned = stop - (stop - start) % 4
+    for i in range(start, aligned, 4):
+        h = _murmur_mix(h, _little_endian(data, i, 4))
+    for i in range(aligned, stop):  # Spark mixes each byte of the tail as a block of its own, sign-extended
+        h = _murmur_mix(h, U(np.int64(np.int8(data[i]))) & MASK32)
+    return _murmur_finish(h, U(stop - start))
+
+
+@kernel
+def _xx_finish(h):
+    h = (h ^ (h >> U(33))) * P2
+    h = (h ^ (h >> U(29))) * P3
+    return h ^ (h >> U(32))
+
+
+@kernel
+def _xx_round(accumulator, block):
+    return _rotate_left_64(accumulator + block * P2, U(31)) * P1
+
+
+@kernel
+def _xx_block_8(h, block):
+    return _rotate_left_64(h ^ _xx_round(U(0), block), U(27)) * P1 + P4
+
+
+@kernel
+def _xx_block_4(h, block):
+    return _rotate_left_64(h ^ (block * P1), U(23)) * P2 + P3
+
+
+@kernel
+def _xx_int(value):
+    return _xx_finish(_xx_block_4(SEED + P5 + U(4), value))
+
+
+@kernel
+def _xx_long(value):
+    return _xx_finish(_xx_block_8(SEED + P5 + U(8), value))
+
+
+@kernel
+def _xx_bytes(data, start, stop):
+    h = SEED + P5
+    i = start
+    if stop - start >= 32:
+        v1, v2, v3, v4 = SEED + P1 + P2, SEED + P2, SEED, SEED - P1
+        while i <= stop - 32:
+            v1 = _xx_round(v1, _little_endian(data, i, 8))
+            v2 = _xx_round(v2, _little_endian(data, i + 8, 8))
+            v3 = _xx_round(v3, _little_endian(data, i + 16, 8))
+            v4 = _xx_round(v4, _little_endian(data, i + 24, 8))
+            i += 32
+        h = (
+            _rotate_left_64(v1, U(1))
+            + _rotate_left_64(v2, U(7))
+            + _rotate_left_64(v3, U(12))
+            + _rotate_left_64(v4, U(18))
+        )
+        for v in (v1, v2, v3, v4):
+            h = (h ^ _xx_round(U(0), v)) * P1 + P4
+    h += U(stop - start)
+    while i <= stop - 8:
+        h = _xx_block_8(h, _little_endian(data, i, 8))
+        i += 8
+    if i <= stop - 4:
+        h = _xx_block_4(h, _little_endian(data, i, 4))
+        i += 4
+    while i < stop:
+        h = _rotate_left_64(h ^ (U(data[i]) * P5), U(11)) * P1
+        i += 1
+    return _xx_finish(h)
+
+
+# ---------------------------------------------------------------- candidates and salts
+
+
+@kernel
+def candidate(key_id: np.uint64, j: int, workers: int) -> int:
+    """H_j(key): the worker that Spark gives to the pair (key, salt=j) among `workers` partitions.
+
+    The remainder goes through a float64 quotient, twice as fast as integer division and exact for 32-bit numbers: a
+    quotient that is no integer lies at least 1/workers below the next one, its rounding error is under 2^-22/workers.
+    """
+    hash_value = np.int64(np.int32(np.uint32(_murmur_int(U(j) & MASK32, key_id >> U(32)))))
+    return hash_value - np.int64(np.floor(np.float64(hash_value) / workers)) * workers
+
+
+@kernel
+def salt_for(key_id: np.uint64, worker: int, workers: int) -> int:
+    """The smallest salt j (as an unsigned 32-bit number) with H_j(key) = worker.
+
+    Costs about min(workers, 2^32 / workers) hashes: tries the salts in turn or, for very many workers, runs the hash
+    backwards from each of the few hash values that land on the worker.
+    """
+    if workers < BACKWARDS_FROM:
+        j = 0
+        while candidate(key_id, j, workers) != worker:
+            j += 1
+        return j
+    smallest = np.int64(MASK32)
+    lowest_hash = -(2**31)
+    for hash_value in range(lowest_hash + (worker - lowest_hash) % workers, 2**31, workers):
+        smallest = min(smallest, _salt_with_hash(key_id, hash_value))
+    return smallest
+
+
+@kernel
+def _salt_with_hash(key_id, hash_value):
+    """The one j with murmur3_int(j, seed=hash of the key) = hash_value: every step of the hash undone, last first."""
+    h = U(hash_value) & MASK32
+    h = ((h ^ (h >> U(16))) * FINAL_2_INVERSE) & MASK32
+    h = ((h ^ (h >> U(13)) ^ (h >> U(26))) * FINAL_1_INVERSE) & MASK32
+    h ^= (h >> U(16)) ^ U(4)
+    h = ((h + (U(2**32) - MURMUR_ADD)) * FIVE_INVERSE) & MASK32
+    k = ((_rotate_left_32(h, U(19)) ^ (key_id >> U(32))) * C2_INVERSE) & MASK32
+    return np.int64((_rotate_left_32(k, U(17)) * C1_INVERSE) & MASK32)
+
+
+@kernel
+def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> npt.NDArray[np.int32]:
+    """`salt_for` of each tuple and its chosen worker, as the int32 column that Spark hashes."""
+    salts = np.empty(len(key_ids), np.int32)
+    for i in range(len(key_ids)):
+        salts[i] = np.int32(np.uint32(salt_for(key_ids[i], chosen[i], workers)))
+    return salts
+
+
+# ---------------------------------------------------------------- key ids of arrays
+
+
+def key_ids(keys: Any) -> KeyIds:
+    """The key ids of an array of keys: numpy, Arrow or a list, of integers, strings or bytes.
+
+    Types as Spark has them: bool, int8, int16, int32 and date32 hash as its int, int64 as its bigint, strings by their
+    UTF-8 bytes. The type matters: the int 7 and the bigint 7 are different keys, on Spark and here. Null is a key too.
+    """
+    array = keys if isinstance(keys, pa.Array | pa.ChunkedArray) else pa.array(keys)
+    if isinstance(array, pa.ChunkedArray):
+        return np.concatenate([np.empty(0, np.uint64), *(key_ids(chunk) for chunk in array.chunks)])
+    if pa.types.is_dictionary(array.type):
+        return key_ids(array.dictionary_decode())
+    ids = _ids_of_values(array)
+    if array.null_count:
+        ids[np.asarray(array.is_null())] = NULL_KEY_ID
+    return ids
+
+
+def _ids_of_values(array: pa.Array) -> KeyIds:
+    """Ids of the values; where the array has nulls, what stands there is arbitrary."""
+    kind, is_a = array.type, pa.types
+    if is_a.is_null(kind):
+        return np.full(len(array), NULL_KEY_ID)
+    if is_a.is_boolean(kind) or kind in (pa.int8(), pa.int16(), pa.int32(), pa.date32()):
+        as_int32 = array.view(pa.int32()) if is_a.is_date32(kind) else array.cast(pa.int32())
+        return _ids_of_int32(_fixed_width(as_int32, np.int32))
+    if kind == pa.int64():
+        return _ids_of_int64(_fixed_width(array, np.int64))
+    if is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_binary(kind) or is_a.is_large_binary(kind):
+        array = array.cast(pa.large_binary())
+        _, offsets, data = array.buffers()
+        starts = np.frombuffer(offsets if len(array) else bytes(8), np.int64, len(array) + 1, array.offset * 8)
+        return _ids_of_bytes(starts, np.frombuffer(data or b"", np.uint8))
+    raise InputTypeError(f"keys: {kind} keys are not supported; allowed are {ALLOWED_TYPES}")
+
+
+def _fixed_width(array: pa.Array, dtype: type) -> npt.NDArray[Any]:
+    data = array.buffers()[1] if len(array) else b""
+    return np.frombuffer(data, dtype, len(array), array.offset * np.dtype(dtype).itemsize)
+
+
+@kernel
+def _ids_of_int32(values):
+    ids = np.empty(len(values), np.uint64)
+    for i in range(len(values)):
+        value = U(np.int64(values[i])) & MASK32
+        ids[i] = (_murmur_int(value, SEED) << U(32)) | (_xx_int(value) & MASK32)
+    return ids
+
+
+@kernel
+def _ids_of_int64(values):
+    ids = np.empty(len(values), np.uint64)
+    for i in range(len(values)):
+        value = U(values[i])
+        ids[i] = (_murmur_long(value) << U(32)) | (_xx_long(value) & MASK32)
+    return ids
+
+
+@kernel
+def _ids_of_bytes(starts, data):
+    ids = np.empty(len(starts) - 1, np.uint64)
+    for i in range(len(starts) - 1):
+        murmur = _murmur_bytes(data, starts[i], starts[i + 1])
+        ids[i] = (murmur << U(32)) | (_xx_bytes(data, starts[i], starts[i + 1]) & MASK32)
+    return ids

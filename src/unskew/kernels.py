@@ -1,0 +1,94 @@
+"""Compiles the project's inner loops, and keeps the result on disk without ever serving a stale one.
+
+Numba's own disk cache looks only at the file that holds the cached function: change a helper in another file, and the
+old machine code is still served. So every kernel of the project is cached in a folder named after a fingerprint of all
+the sources that a kernel can reach. A change in any of them starts an empty folder.
+
+``kernel`` compiles one function. ``loop_over`` makes the batch loop of one scheme: Numba never caches a loop that gets
+its kernel as an argument, so the loop's source is compiled once for each scheme, as if it stood in the scheme's file.
+
+The folder is ``$NUMBA_CACHE_DIR`` if set, else the user's cache folder, else a private folder for temporary files. Where
+none can be written, kernels are compiled in memory for each process: slower to start, never wrong.
+"""
+
+import hashlib
+import inspect
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).parent
+WITHOUT_KERNELS = {"cli", "experiments", "spark"}
+
+
+def kernel(function: Function) -> Function:
+    """Compile `function` with Numba; integer division and array bounds are the caller's to check."""
+    return _compile(function)
+
+
+def loop_over(source: str, name: str, choose: Callable[..., Any], **helpers: Any) -> Callable[..., Any]:
+    """The loop `source` (which defines a function ``loop`` that calls ``choose``), compiled for one scheme.
+
+    It takes the file and module of `choose`, so that Numba caches it like a function that is written there.
+    """
+    python_choose = getattr(choose, "py_func", choose)
+    namespace = {"__name__": python_choose.__module__, "choose": choose, **helpers}
+    code = compile(source.replace("def loop(", f"def {name}("), inspect.getfile(python_choose), "exec")
+    exec(code, namespace)  # our own constant source; see the module's docstring for why
+    return _compile(namespace[name], Path(inspect.getfile(python_choose)))
+
+
+def _compile(function: Function, *also_depends_on: Path) -> Function:
+    folder = _cache_folder(_fingerprint(also_depends_on))
+    before = numba.config.CACHE_DIR
+    if folder is not None:
+        numba.config.CACHE_DIR = str(folder)  # Numba reads it when it decorates, and only then
+    try:
+        compiled: Function = numba.njit(function, cache=folder is not None, error_model="numpy", nogil=True)
+        return compiled
+    finally:
+        numba.config.CACHE_DIR = before
+
+
+def _fingerprint(more_files: tuple[Path, ...]) -> str:
+    digest = hashlib.sha256(_package_digest())
+    for path in more_files:
+        if PACKAGE not in path.parents and path.exists():
+            digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+@cache
+def _package_digest() -> bytes:
+    digest = hashlib.sha256()
+    for path in sorted(PACKAGE.rglob("*.py")):
+        if path.relative_to(PACKAGE).parts[0] not in WITHOUT_KERNELS:
+            digest.update(str(path.relative_to(PACKAGE)).encode() + b"\0" + path.read_bytes())
+    return digest.digest()
+
+
+@cache
+def _cache_folder(fingerprint: str) -> Path | None:
+    for base in _cache_bases():
+        folder = base / fingerprint
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError:
+            continue
+        if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
+            return folder
+    return None
+
+
+def _cache_bases() -> list[Path]:
+    named = os.environ.get("NUMBA_CACHE_DIR")
+    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    temporary = Path(tempfile.gettempdir()) / f"unskew-{os.getuid()}"
+    return [Path(named) / "unskew"] if named else [user / "unskew", temporary]

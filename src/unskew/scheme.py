@@ -1,0 +1,204 @@
+"""The contract of a scheme, the registry, and the router: one source's live scheme.
+
+A *scheme* is a NamedTuple of parameters with a kernel ``choose(scheme, state, key_id, now) -> worker``. A *router* is a
+scheme with its state, and holds the one batch loop of the project: the simulator and Spark both call `Router.route`.
+
+To add a scheme, write one file in ``schemes/``: docstring (paper, section, every deviation), ``State``, ``choose``, and
+the class under ``@register``. All checks of the test suite then run on it.
+"""
+
+import io
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError, InputTypeError
+from unskew.hashing import KeyIds
+from unskew.kernels import loop_over
+
+Times = npt.NDArray[np.float64]
+Workers = npt.NDArray[np.int32]
+
+BATCH_LOOP = """
+def loop(scheme, state, key_ids, times, chosen):
+    for i in range(len(key_ids)):
+        chosen[i] = choose(scheme, state, key_ids[i], times[i])
+"""
+GROWTH_STEP = 65_536  # tuples routed between two looks at whether a growing state still has room
+MOST_WORKERS = 2**31 - 1  # Spark counts partitions in an int
+
+
+class Scheme(Protocol):
+    """What the class under `register` has. Its fields are the parameters; all but ``workers`` have defaults.
+
+    Three more methods are optional. ``fit(workers, key_ids, counts)`` (a class method) makes an *offline* scheme from
+    the frequencies of all keys. ``grown(state, tuples)`` returns the state with room for `tuples` more keys, for a state
+    that grows with the keys. ``describe()`` returns the parameters worth showing, where the fields are not.
+    """
+
+    workers: int
+
+    def check(self) -> None:
+        """Raise an InputError that names the parameter, the rule and the value."""
+
+    def new_state(self) -> Any:
+        """A NamedTuple of C-contiguous arrays that share no memory with another state."""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """A scheme's entry in the registry."""
+
+    name: str
+    type: Any
+    choose: Callable[..., int]
+    paper: str
+    when: str
+
+    @property
+    def offline(self) -> bool:
+        """Whether the scheme must know the key frequencies before the first tuple."""
+        return hasattr(self.type, "fit")
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters with their defaults; an offline scheme has none to set."""
+        return {} if self.offline else dict(self.type._field_defaults)
+
+    @cached_property
+    def loop(self) -> Callable[..., None]:
+        return loop_over(BATCH_LOOP, f"route_{self.name}", self.choose)
+
+
+SCHEMES: dict[str, Registration] = {}
+SchemeType = TypeVar("SchemeType", bound=type)
+
+
+def register(name: str, *, choose: Callable[..., int], paper: str, when: str) -> Callable[[SchemeType], SchemeType]:
+    """Enter a scheme under `name`; `paper` cites it and `when` says in one line when to use it."""
+
+    def enter(cls: SchemeType) -> SchemeType:
+        known = SCHEMES.get(name)
+        if known is not None and known.type.__qualname__ != cls.__qualname__:
+            raise InputError(f"scheme: the name {name!r} is taken by {known.type.__qualname__}")
+        SCHEMES[name] = Registration(name, cls, choose, paper, when)
+        return cls
+
+    return enter
+
+
+def registration(name: str) -> Registration:
+    """The entry of the scheme called `name`."""
+    if name not in SCHEMES:
+        raise InputError(f"scheme: {name!r} is not known; allowed are {', '.join(sorted(SCHEMES))}")
+    return SCHEMES[name]
+
+
+def registration_of(scheme: Scheme) -> Registration:
+    """The entry that `scheme` is an instance of."""
+    for entry in SCHEMES.values():
+        if entry.type is type(scheme):
+            return entry
+    raise InputTypeError(f"scheme: {type(scheme).__name__} is not registered; decorate it with @register")
+
+
+def make(name: str, workers: int, **parameters: Any) -> Scheme:
+    """The scheme called `name`, checked. An offline scheme is made with its ``fit`` instead."""
+    entry = registration(name)
+    if entry.offline:
+        raise InputError(
+            f"scheme: {name} is offline, it needs the frequencies of all keys: "
+            f"{entry.type.__name__}.fit(workers, key_ids, counts)"
+        )
+    unknown = sorted(set(parameters) - set(entry.parameters))
+    if unknown:
+        allowed = ", ".join(f"{k}={v}" for k, v in entry.parameters.items()) or "none"
+        raise InputError(f"{unknown[0]}: not a parameter of {name}; allowed (with defaults): {allowed}")
+    scheme: Scheme = entry.type(workers, **parameters)
+    scheme.check()
+    return scheme
+
+
+def require_integer(name: str, value: Any, least: int, most: int) -> None:
+    """InputError unless `value` is an integer from `least` to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise InputError(f"{name}: must be an integer from {least} to {most}, not {value!r}")
+
+
+def require_workers(workers: Any) -> None:
+    require_integer("workers", workers, 1, MOST_WORKERS)
+
+
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A read-only, contiguous view. Arrow hands out read-only arrays; with all inputs alike a loop is compiled once."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+class Router:
+    """One source's live scheme. Knows only what it has routed itself."""
+
+    def __init__(self, scheme: Scheme, state: Any = None) -> None:
+        self._entry = registration_of(scheme)
+        scheme.check()
+        self.scheme = scheme
+        self.state = scheme.new_state() if state is None else state
+
+    def route(self, key_ids: KeyIds, times: Times | None = None) -> Workers:
+        """The worker of each tuple, in order. `times` are seconds; left out, all are 0.
+
+        Cutting a batch in two never changes an answer.
+        """
+        ids = np.asarray(key_ids)
+        if ids.dtype != np.uint64 or ids.ndim != 1:
+            raise InputTypeError(
+                f"key_ids: must be a one-dimensional uint64 array of key ids, not {ids.ndim}-dimensional {ids.dtype}; "
+                "make them with unskew.key_ids(keys)"
+            )
+        moments = np.zeros(len(ids)) if times is None else np.asarray(times, np.float64)
+        if moments.shape != ids.shape:
+            raise InputError(f"times: must have one entry a tuple ({len(ids)}), not shape {moments.shape}")
+        ids, moments = frozen(ids), frozen(moments)
+        chosen = np.empty(len(ids), np.int32)
+        for part in self._parts(len(ids)):
+            self._entry.loop(self.scheme, self.state, ids[part], moments[part], chosen[part])
+        return chosen
+
+    def _parts(self, tuples: int) -> Iterable[slice]:
+        """The whole batch at once, or in steps between which a growing state is given room."""
+        grown = getattr(self.scheme, "grown", None)
+        if grown is None:
+            yield slice(0, tuples)
+            return
+        for start in range(0, tuples, GROWTH_STEP):
+            self.state = grown(self.state, min(GROWTH_STEP, tuples - start))
+            yield slice(start, start + GROWTH_STEP)
+
+    def to_bytes(self) -> bytes:
+        """The state, without pickle: the npz of its arrays."""
+        buffer = io.BytesIO()
+        np.savez(buffer, **self.state._asdict())
+        return buffer.getvalue()
+
+    @classmethod
+    def from_bytes(cls, scheme: Scheme, data: bytes) -> "Router":
+        """The router whose state `to_bytes` wrote, for the same scheme."""
+        router = cls(scheme)
+        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+            fresh = router.state._asdict()
+            if set(arrays.files) != set(fresh):
+                raise InputError(f"data: has the arrays {sorted(arrays.files)}, the scheme's state {sorted(fresh)}")
+            loaded = {name: np.ascontiguousarray(arrays[name]) for name in fresh}
+        for name, array in loaded.items():
+            grows = hasattr(scheme, "grown")
+            if array.dtype != fresh[name].dtype or (array.shape != fresh[name].shape and not grows):
+                raise InputError(
+                    f"data: {name} is {array.dtype}{array.shape}, the scheme's is {fresh[name].dtype}{fresh[name].shape}"
+                )
+        router.state = type(router.state)(**loaded)
+        return router

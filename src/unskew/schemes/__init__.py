@@ -1,0 +1,10 @@
+"""All schemes, one file each. Importing this package registers them."""
+
+from unskew.schemes.hash import Hash
+from unskew.schemes.off_greedy import OffGreedy
+from unskew.schemes.on_greedy import OnGreedy
+from unskew.schemes.pkg import PartialKey
+from unskew.schemes.potc import StaticPotc
+from unskew.schemes.shuffle import Shuffle
+
+__all__ = ["Hash", "OffGreedy", "OnGreedy", "PartialKey", "Shuffle", "StaticPotc"]

@@ -1,0 +1,46 @@
+"""Key grouping (KG): every tuple of a key goes to the key's one hashed worker.
+
+Paper: Partial Key Grouping, section 3, "Single choice": P_t(k) = H_1(k) mod W.
+
+Choices made here: H_1 is candidate 0 of our family, so it is *a* hash grouping with the same statistics as Spark's
+``repartition(W, key)``, not the same placement (Spark hashes the key without a salt there). `seed` picks another function
+of the family: candidate number `seed`.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.hashing import candidate
+from unskew.kernels import kernel
+from unskew.scheme import register, require_integer, require_workers
+
+
+class State(NamedTuple):
+    nothing: npt.NDArray[np.int64]  # int64[0]: hashing remembers nothing
+
+
+@kernel
+def choose(scheme, state, key, now):
+    return candidate(key, scheme.seed, scheme.workers)
+
+
+@register(
+    "hash",
+    choose=choose,
+    paper="PKG, section 3 (KG)",
+    when="no key is hot (p1 well under 1/workers), or a key must never be split",
+)
+class Hash(NamedTuple):
+    """Key grouping: one worker a key, by hash."""
+
+    workers: int  # W
+    seed: int = 0
+
+    def check(self) -> None:
+        require_workers(self.workers)
+        require_integer("seed", self.seed, 0, 2**31 - 1)
+
+    def new_state(self) -> State:
+        return State(np.zeros(0, np.int64))

@@ -1,0 +1,77 @@
+"""Off-Greedy: all keys, most frequent first, each to the least loaded worker. Offline: needs the frequencies beforehand.
+
+Paper: Partial Key Grouping, section 6.2 (Q1): "Offline greedy sorts the keys by decreasing frequency and executes
+On-Greedy". The paper calls it an unfair comparison for online algorithms; it is the best that whole keys can do easily.
+
+Choices made here: "least loaded" is by the frequencies assigned so far; ties go to the worker with the lowest number;
+keys of equal frequency are taken in the order given. A key that was not in the frequencies goes to its candidate 0.
+The table is a parameter of the scheme (24 to 48 bytes a key, shared by all routers); a router remembers nothing.
+"""
+
+import heapq
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.hashing import KeyIds, candidate
+from unskew.kernels import kernel
+from unskew.key_table import EMPTY, fill, find, new_table, with_room
+from unskew.scheme import frozen, register, require_workers
+
+
+class State(NamedTuple):
+    nothing: npt.NDArray[np.int64]  # int64[0]: every decision was made beforehand
+
+
+@kernel
+def choose(scheme, state, key, now):
+    worker = scheme.values[find(scheme, key)]
+    return candidate(key, 0, scheme.workers) if worker == EMPTY else np.int64(worker)
+
+
+@kernel
+def _fill_all(table, key_ids, workers):
+    for i in range(len(key_ids)):
+        fill(table, find(table, key_ids[i]), key_ids[i], workers[i])
+
+
+@register(
+    "off_greedy",
+    choose=choose,
+    paper="PKG, section 6.2 (Off-Greedy)",
+    when="all frequencies are known beforehand and a key must not be split (offline: counts the stream first)",
+)
+class OffGreedy(NamedTuple):
+    """Offline greedy: a fixed table of key -> worker. Make it with `fit`."""
+
+    workers: int  # W
+    keys: npt.NDArray[np.uint64]  # this and the next: a KeyTable of key -> its worker
+    values: npt.NDArray[np.int32]
+
+    @classmethod
+    def fit(cls, workers: int, key_ids: KeyIds, counts: npt.NDArray[np.int64]) -> "OffGreedy":
+        """Assign the keys `key_ids`, of which the stream has `counts` tuples each. Costs K log(K W)."""
+        require_workers(workers)
+        if len(key_ids) != len(counts):
+            raise InputError(f"counts: must have one entry a key ({len(key_ids)}), not {len(counts)}")
+        by_frequency = np.argsort(-np.asarray(counts, np.int64), kind="stable")
+        least_loaded = [(0, worker) for worker in range(workers)]  # a heap: sorted already
+        assigned = np.empty(len(key_ids), np.int32)
+        for i in by_frequency.tolist():
+            load, worker = least_loaded[0]
+            assigned[i] = worker
+            heapq.heapreplace(least_loaded, (load + int(counts[i]), worker))
+        table = with_room(new_table(), len(key_ids))
+        _fill_all(table, frozen(np.asarray(key_ids, np.uint64)), assigned)
+        return cls(workers, frozen(table.keys), frozen(table.values))
+
+    def check(self) -> None:
+        require_workers(self.workers)
+
+    def new_state(self) -> State:
+        return State(np.zeros(0, np.int64))
+
+    def describe(self) -> dict[str, Any]:
+        return {"keys": int((self.values != EMPTY).sum())}

@@ -1,0 +1,71 @@
+"""Partial Key Grouping: each tuple goes to the less loaded of its key's two candidates.
+
+Paper: Partial Key Grouping, section 3.1 (key splitting) and 3.2 (local load estimation); with ``choices`` = d it is
+Greedy-d of section 5: P_t(k) = argmin over i in {H_1(k), ..., H_d(k)} of L_i(t). d = 1 is key grouping.
+
+Choices made here:
+- Ties go to the candidate with the lowest number j, so the first tuple of a quiet source goes to H_0(k).
+- Candidates of one key that collide stay collided, as with the paper's independent hash functions: with probability
+  about 1/W a key has one worker only. (Apache Storm moves the second; that changes the section-5 analysis.)
+- `seed` picks another set of d functions: the candidates d*seed ... d*seed + d - 1.
+- The load is what this source has sent. The simulator can share it among sources (the paper's global oracle, G) or
+  overwrite it with the true load from time to time (probing, LP).
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.hashing import candidate
+from unskew.kernels import kernel
+from unskew.scheme import register, require_integer, require_workers
+
+
+class State(NamedTuple):
+    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
+
+
+@kernel
+def least_loaded_candidate(scheme, load, key):
+    """argmin of the load over the candidates of `key`; the first of equals."""
+    first = scheme.seed * scheme.choices
+    best = candidate(key, first, scheme.workers)
+    for j in range(first + 1, first + scheme.choices):
+        worker = candidate(key, j, scheme.workers)
+        if load[worker] < load[best]:
+            best = worker
+    return best
+
+
+@kernel
+def choose(scheme, state, key, now):
+    worker = least_loaded_candidate(scheme, state.load, key)
+    state.load[worker] += 1
+    return worker
+
+
+def check_choices(choices: Any, seed: Any) -> None:
+    require_integer("choices", choices, 1, 2**31 - 1)
+    require_integer("seed", seed, 0, (2**31 - 1) // choices - 1)  # every candidate's number fits Spark's int
+
+
+@register(
+    "pkg",
+    choose=choose,
+    paper="PKG, section 3 (Greedy-d)",
+    when="partial results of a key can be merged, and the hottest key has p1 under choices/workers",
+)
+class PartialKey(NamedTuple):
+    """Partial Key Grouping (Greedy-d): the least loaded of `choices` candidates, at most `choices` replicas a key."""
+
+    workers: int  # W
+    choices: int = 2  # d
+    seed: int = 0
+
+    def check(self) -> None:
+        require_workers(self.workers)
+        check_choices(self.choices, self.seed)
+
+    def new_state(self) -> State:
+        return State(np.zeros(self.workers, np.int64))

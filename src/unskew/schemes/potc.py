@@ -1,0 +1,68 @@
+"""Static power of two choices (PoTC): a new key picks the less loaded of its candidates, and stays there.
+
+Paper: Partial Key Grouping, section 3.1, "static PoTC"; the row PoTC of Table 2.
+
+Choices made here:
+- Ties and colliding candidates as in `pkg`: the lowest candidate number wins, collisions stay.
+- The load is in tuples, as everywhere in the paper, not in keys.
+- Each source has its own table, so two sources may settle the same key on different workers: the sources would have to
+  agree to prevent that, which is the paper's argument against this scheme. With one source, or with
+  ``estimation="global"`` in the simulator (as in Table 2), a key has exactly one worker.
+
+The state grows with the number of distinct keys: 24 to 48 bytes a key.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.kernels import kernel
+from unskew.key_table import EMPTY, fill, find, new_table, with_room
+from unskew.scheme import register, require_workers
+from unskew.schemes.pkg import check_choices, least_loaded_candidate
+
+
+class State(NamedTuple):
+    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
+    keys: npt.NDArray[np.uint64]  # this and the next two: a KeyTable of key -> its worker
+    values: npt.NDArray[np.int32]
+    used: npt.NDArray[np.int64]
+
+
+def new_state(workers: int) -> State:
+    return State(np.zeros(workers, np.int64), *new_table())
+
+
+@kernel
+def choose(scheme, state, key, now):
+    slot = find(state, key)
+    if state.values[slot] == EMPTY:
+        fill(state, slot, key, least_loaded_candidate(scheme, state.load, key))
+    worker = state.values[slot]
+    state.load[worker] += 1
+    return worker
+
+
+@register(
+    "potc",
+    choose=choose,
+    paper="PKG, section 3.1 (static PoTC)",
+    when="a key must not be split, a table of all keys is affordable, and there is one source",
+)
+class StaticPotc(NamedTuple):
+    """Static power of two choices: a key's first tuple picks the less loaded candidate, the rest follow it."""
+
+    workers: int  # W
+    choices: int = 2  # d
+    seed: int = 0
+
+    def check(self) -> None:
+        require_workers(self.workers)
+        check_choices(self.choices, self.seed)
+
+    def new_state(self) -> State:
+        return new_state(self.workers)
+
+    def grown(self, state: State, tuples: int) -> State:
+        return with_room(state, tuples)
