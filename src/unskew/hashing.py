@@ -4,8 +4,8 @@ Spark puts the row (key, salt) in partition ``pmod(murmur3(key, salt), workers)`
 
     H_j(key) = pmod(murmur3_int(j, seed=murmur3(key, seed=42)), workers)
 
-A *key id* is all that a kernel ever sees of a key. High 32 bits: Spark's ``hash(key)``, which places it. Low 32 bits: the
-low half of Spark's ``xxhash64(key)``, which tells keys apart. Two of n keys share an id with probability about
+A *key id* is all that a kernel ever sees of a key. High 32 bits: Spark's ``hash(key)``, which places it. Low 32 bits:
+the low half of Spark's ``xxhash64(key)``, which tells keys apart. Two of n keys share an id with probability about
 n^2 / 2^65 (one in 37 million for a million keys).
 
 ``murmur3_int(j, seed)`` is a bijection of the 32-bit integers for each seed (each of its steps can be undone), so every
@@ -170,7 +170,7 @@ def _xx_bytes(data, start, stop):
 
 
 @kernel
-def candidate(key_id: np.uint64, j: int, workers: int) -> int:
+def candidate(key_id: np.uint64, j: int, workers: int) -> int | np.int64:
     """H_j(key): the worker that Spark gives to the pair (key, salt=j) among `workers` partitions.
 
     The remainder goes through a float64 quotient, twice as fast as integer division and exact for 32-bit numbers: a
@@ -181,7 +181,7 @@ def candidate(key_id: np.uint64, j: int, workers: int) -> int:
 
 
 @kernel
-def salt_for(key_id: np.uint64, worker: int, workers: int) -> int:
+def salt_for(key_id: np.uint64, worker: int, workers: int) -> int | np.int64:
     """The smallest salt j (as an unsigned 32-bit number) with H_j(key) = worker.
 
     Costs about min(workers, 2^32 / workers) hashes: tries the salts in turn or, for very many workers, runs the hash

@@ -7,8 +7,8 @@ the sources that a kernel can reach. A change in any of them starts an empty fol
 ``kernel`` compiles one function. ``loop_over`` makes the batch loop of one scheme: Numba never caches a loop that gets
 its kernel as an argument, so the loop's source is compiled once for each scheme, as if it stood in the scheme's file.
 
-The folder is ``$NUMBA_CACHE_DIR`` if set, else the user's cache folder, else a private folder for temporary files. Where
-none can be written, kernels are compiled in memory for each process: slower to start, never wrong.
+The folder is ``$NUMBA_CACHE_DIR`` if set, else the user's cache folder, else a private folder for temporary files.
+Where none can be written, kernels are compiled in memory for each process: slower to start, never wrong.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -42,7 +42,7 @@ def loop_over(source: str, name: str, choose: Callable[..., Any], **helpers: Any
     namespace = {"__name__": python_choose.__module__, "choose": choose, **helpers}
     code = compile(source.replace("def loop(", f"def {name}("), inspect.getfile(python_choose), "exec")
     exec(code, namespace)  # our own constant source; see the module's docstring for why
-    return _compile(namespace[name], Path(inspect.getfile(python_choose)))
+    return _compile(cast(Callable[..., Any], namespace[name]), Path(inspect.getfile(python_choose)))
 
 
 def _compile(function: Function, *also_depends_on: Path) -> Function:

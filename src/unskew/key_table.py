@@ -65,4 +65,5 @@ def with_room(table: Table, more: int) -> Table:
         return table
     larger = new_table(slots)
     _refill(KeyTable(table.keys, table.values, table.used), larger)
-    return table._replace(**larger._asdict())
+    grown: Table = table._replace(**larger._asdict())
+    return grown

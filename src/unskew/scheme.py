@@ -36,8 +36,8 @@ class Scheme(Protocol):
     """What the class under `register` has. Its fields are the parameters; all but ``workers`` have defaults.
 
     Three more methods are optional. ``fit(workers, key_ids, counts)`` (a class method) makes an *offline* scheme from
-    the frequencies of all keys. ``grown(state, tuples)`` returns the state with room for `tuples` more keys, for a state
-    that grows with the keys. ``describe()`` returns the parameters worth showing, where the fields are not.
+    the frequencies of all keys. ``grown(state, tuples)`` returns the state with room for `tuples` more keys, for a
+    state that grows with the keys. ``describe()`` returns the parameters worth showing, where the fields are not.
     """
 
     workers: int
@@ -196,9 +196,10 @@ class Router:
             loaded = {name: np.ascontiguousarray(arrays[name]) for name in fresh}
         for name, array in loaded.items():
             grows = hasattr(scheme, "grown")
-            if array.dtype != fresh[name].dtype or (array.shape != fresh[name].shape and not grows):
+            expected = fresh[name]
+            if array.dtype != expected.dtype or (array.shape != expected.shape and not grows):
                 raise InputError(
-                    f"data: {name} is {array.dtype}{array.shape}, the scheme's is {fresh[name].dtype}{fresh[name].shape}"
+                    f"data: {name} is {array.dtype}{array.shape}, the scheme's is {expected.dtype}{expected.shape}"
                 )
         router.state = type(router.state)(**loaded)
         return router

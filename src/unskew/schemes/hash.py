@@ -3,8 +3,8 @@
 Paper: Partial Key Grouping, section 3, "Single choice": P_t(k) = H_1(k) mod W.
 
 Choices made here: H_1 is candidate 0 of our family, so it is *a* hash grouping with the same statistics as Spark's
-``repartition(W, key)``, not the same placement (Spark hashes the key without a salt there). `seed` picks another function
-of the family: candidate number `seed`.
+``repartition(W, key)``, not the same placement (Spark hashes the key without a salt there). `seed` picks another
+function of the family: candidate number `seed`.
 """
 
 from typing import NamedTuple

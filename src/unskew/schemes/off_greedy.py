@@ -1,4 +1,4 @@
-"""Off-Greedy: all keys, most frequent first, each to the least loaded worker. Offline: needs the frequencies beforehand.
+"""Off-Greedy: all keys, most frequent first, each to the least loaded worker. Offline: needs the frequencies first.
 
 Paper: Partial Key Grouping, section 6.2 (Q1): "Offline greedy sorts the keys by decreasing frequency and executes
 On-Greedy". The paper calls it an unfair comparison for online algorithms; it is the best that whole keys can do easily.

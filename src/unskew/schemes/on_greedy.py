@@ -1,7 +1,7 @@
 """On-Greedy: a new key goes to the least loaded of all workers, and stays there.
 
-Paper: Partial Key Grouping, section 6.2 (Q1): "Online greedy algorithm that picks the least loaded worker to handle a new
-key". One source, or shared state, is needed for a key to have exactly one worker; see `potc`.
+Paper: Partial Key Grouping, section 6.2 (Q1): "Online greedy algorithm that picks the least loaded worker to handle a
+new key". One source, or shared state, is needed for a key to have exactly one worker; see `potc`.
 
 Choices made here: ties go to the worker with the lowest number; the load is in tuples. A new key costs a scan of all
 workers, a known one a look-up. The state grows with the number of distinct keys: 24 to 48 bytes a key.

@@ -1,0 +1,36 @@
+"""Drifting popularity: a Zipf stream whose ranking moves on as time passes.
+
+Every `every` tuples the ranking is turned by `step` keys: the `step` hottest keys drop to the cold end, and each other
+key rises by `step` ranks. So yesterday's news is cold today, today's was warm yesterday, and every key has its turn.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.streams.stream import Generated, require, require_zipf
+from unskew.streams.zipf import zipf_ranks
+
+
+@dataclass(frozen=True)
+class Drift(Generated):
+    """A Zipf stream (exponent `z`, `keys` keys) whose `step` hottest keys go cold every `every` tuples."""
+
+    z: float
+    keys: int
+    messages: int
+    every: int = 100_000
+    step: int = 1
+    seed: int = 0
+    rate: float = 1000.0
+
+    def __post_init__(self) -> None:
+        require_zipf(self)
+        require("every", self.every, "an integer of at least 1", isinstance(self.every, int) and self.every >= 1)
+        require("step", self.step, "an integer of at least 0", isinstance(self.step, int) and self.step >= 0)
+
+    def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
+        ranks = zipf_ranks(generator, float(self.z), self.keys, count)
+        turns = np.arange(start, start + count) // self.every
+        return (ranks - 1 + turns * self.step) % self.keys + 1

@@ -1,0 +1,187 @@
+"""Streams read from files, in file order and in constant memory.
+
+Parquet keeps its column types. In CSV every key is a string (so that "007" stays what it is); the first line names the
+columns. A text file is a stream of words, split at white space.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet
+
+from unskew.errors import InputError
+from unskew.streams.stream import CHUNK, Chunk, Stream
+
+TABLES = (".parquet", ".csv")
+WORDS = (".txt", ".text", ".md", ".log")
+TEXT_BLOCK = 1 << 20  # bytes
+
+
+@dataclass(frozen=True)
+class File(Stream):
+    """The column `key` of a Parquet or CSV file, or the words of a text file.
+
+    `time` names a column of seconds or timestamps; without it the tuples are one second apart. `source` names a column
+    whose hash decides at which source a tuple enters, for skew on the sources.
+    """
+
+    path: str
+    key: str = ""
+    time: str = ""
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        check_readable(self.path)
+        if Path(self.path).suffix in TABLES:
+            names = table_columns(self.path)
+            if not self.key:
+                raise InputError(f"key: {self.path} needs a key column; it has {', '.join(names)}")
+            for parameter in ("key", "time", "source"):
+                column = getattr(self, parameter)
+                if column and column not in names:
+                    raise InputError(f"{parameter}: {self.path} has no column {column!r}; it has {', '.join(names)}")
+        elif self.key or self.time or self.source:
+            raise InputError(f"key: {self.path} is a text file of words; it has no columns")
+
+    @property
+    def length(self) -> int | None:
+        if Path(self.path).suffix == ".parquet":
+            return int(pa.parquet.ParquetFile(self.path).metadata.num_rows)
+        return None
+
+    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+        position = 0
+        for keys, times, sources in self._columns(size):
+            steps = np.arange(position, position + len(keys), dtype=np.float64)
+            yield Chunk(keys, steps if times is None else _seconds(times, self.time), sources)
+            position += len(keys)
+
+    def _columns(self, size: int) -> Iterator[tuple[Any, Any, Any]]:
+        if Path(self.path).suffix not in TABLES:
+            for words in _words(self.path):
+                yield words, None, None
+            return
+        wanted = [name for name in dict.fromkeys([self.key, self.time, self.source]) if name]
+        for batch in table_batches(self.path, wanted, size):
+            yield tuple(batch.column(name) if name else None for name in (self.key, self.time, self.source))  # type: ignore[misc]
+
+
+@dataclass(frozen=True)
+class Graph(Stream):
+    """The edges of a directed graph: the key is the destination, and the source vertex decides the source.
+
+    Paper: Partial Key Grouping, section 6.2 (Q3), "skew in the sources". With `shuffled`, the edges come in a random
+    order (read into memory first): edge lists are sorted by source vertex, which no stream is.
+    """
+
+    path: str
+    source: str = "src"
+    destination: str = "key"
+    shuffled: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if Path(self.path).suffix not in TABLES:
+            raise InputError(f"path: a graph is a {' or '.join(TABLES)} file with two columns, not {self.path!r}")
+        self._file  # noqa: B018  (checks the columns now rather than at the first chunk)
+
+    @property
+    def _file(self) -> File:
+        return File(self.path, key=self.destination, source=self.source)
+
+    @property
+    def length(self) -> int | None:
+        return self._file.length
+
+    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+        if not self.shuffled:
+            yield from self._file.chunks(size)
+            return
+        chunks = list(self._file.chunks(size))
+        keys, sources = (_joined([chunk[i] for chunk in chunks]) for i in (0, 2))
+        order = pa.array(np.random.Generator(np.random.PCG64(self.seed)).permutation(len(keys)))
+        for start in range(0, len(keys), size):
+            part = order.slice(start, size)
+            times = np.arange(start, start + len(part), dtype=np.float64)
+            yield Chunk(keys.take(part), times, sources.take(part))
+
+
+def _joined(arrays: list[Any]) -> pa.Array:
+    return pa.concat_arrays(arrays) if arrays else pa.array([], pa.int64())
+
+
+def check_readable(path: str) -> None:
+    """InputError unless `path` is a file of a kind that can be read."""
+    file = Path(path)
+    if not file.is_file():
+        raise InputError(f"path: {path!r} is not a file")
+    if file.suffix not in (*TABLES, *WORDS):
+        raise InputError(f"path: {path!r} ends in {file.suffix!r}; allowed are {', '.join((*TABLES, *WORDS))}")
+
+
+def table_columns(path: str) -> list[str]:
+    """The column names of a Parquet or CSV file."""
+    try:
+        if Path(path).suffix == ".parquet":
+            return list(pa.parquet.read_schema(path).names)
+        return list(pa.csv.open_csv(path).schema.names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"path: {path!r} cannot be read as {Path(path).suffix[1:]}: {_one_line(error)}") from None
+
+
+def table_batches(path: str, columns: list[str] | None, size: int) -> Iterator[pa.RecordBatch]:
+    """The rows of a Parquet or CSV file, `columns` only or all of them."""
+    try:
+        if Path(path).suffix == ".parquet":
+            yield from pa.parquet.ParquetFile(path).iter_batches(size, columns=columns)
+            return
+        as_text = pa.csv.ConvertOptions(
+            include_columns=columns, column_types=dict.fromkeys(table_columns(path), pa.string())
+        )
+        for batch in pa.csv.open_csv(path, convert_options=as_text):
+            for start in range(0, len(batch), size):
+                yield batch.slice(start, size)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError(f"path: {path!r} cannot be read: {_one_line(error)}") from None
+
+
+def _words(path: str) -> Iterator[pa.Array]:
+    with open(path, "rb") as file:
+        unfinished = b""
+        while block := file.read(TEXT_BLOCK):
+            words = (unfinished + block).split()
+            ends_inside_word = not block[-1:].isspace()
+            unfinished = words.pop() if ends_inside_word and words else b""
+            if words:
+                yield pa.array(words, pa.binary())
+        if unfinished:
+            yield pa.array([unfinished], pa.binary())
+
+
+def _seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
+    """A column of numbers (seconds), timestamps or their text as float seconds."""
+    try:
+        if pa.types.is_string(times.type):
+            try:
+                times = times.cast(pa.float64())
+            except pa.ArrowInvalid:
+                times = times.cast(pa.timestamp("us"))
+        if pa.types.is_temporal(times.type):
+            times = pc.divide(times.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
+        seconds = times.cast(pa.float64())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        raise InputError(f"time: column {name!r} must hold seconds or timestamps: {_one_line(error)}") from None
+    if seconds.null_count:
+        raise InputError(f"time: column {name!r} has {seconds.null_count} nulls; every tuple needs its time")
+    return np.asarray(seconds, np.float64)
+
+
+def _one_line(error: Exception) -> str:
+    return str(error).splitlines()[0]

@@ -1,0 +1,121 @@
+"""Stand-ins for data sets that cannot be had: Zipf streams that match a published size, key count and p1.
+
+A Zipf distribution has two parameters. Both are solved for: the exponent such that the most frequent key has
+probability p1, and the number of *possible* keys such that a stream of the published length contains the published number of
+*distinct* keys (a sample never shows all of a long tail). What a stand-in does not have: the data set's own tail, and
+its changes through time. So it is labelled as a stand-in wherever it is shown.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.streams.stream import Generated, require, require_generated
+from unskew.streams.zipf import expected_distinct, harmonic, zipf_ranks
+
+MOST_POSSIBLE_KEYS = 10**12
+CLOSE_ENOUGH = 1e-3  # relative error of the expected number of distinct keys
+
+
+class Published(NamedTuple):
+    """A data set of the papers: its size, and how long it ran."""
+
+    messages: int
+    keys: int
+    p1: float
+    seconds: float
+    source: str
+
+
+DAY = 86_400.0
+PUBLISHED = {
+    "WP": Published(22_000_000, 2_900_000, 0.0932, DAY, "Wikipedia page views of a day in January 2008"),
+    "TW": Published(1_200_000_000, 31_000_000, 0.0267, 31 * DAY, "words of tweets, July 2012"),
+    "CT": Published(690_000, 2_900, 0.0329, 30 * DAY, "cashtags of tweets, November 2013"),
+    "LJ": Published(69_000_000, 4_900_000, 0.0029, DAY, "LiveJournal edges (a graph: no duration, a day assumed)"),
+}
+
+
+@dataclass(frozen=True)
+class Matched(Generated):
+    """A Zipf stream that has about `keys` distinct keys in its first `messages` tuples, the top one with share `p1`."""
+
+    messages: int
+    keys: int
+    p1: float
+    seed: int = 0
+    rate: float = 1000.0
+
+    def __post_init__(self) -> None:
+        require_generated(self)
+        require("keys", self.keys, "an integer of at least 2", isinstance(self.keys, int) and self.keys >= 2)
+        require("p1", self.p1, f"a share above 1/keys and below 1 (keys={self.keys})", 1 / self.keys < self.p1 < 1)
+
+    @cached_property
+    def exponent_and_possible_keys(self) -> tuple[float, int]:
+        return _solve(self.messages, self.keys, self.p1)
+
+    def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
+        return zipf_ranks(generator, *self.exponent_and_possible_keys, count)
+
+
+@dataclass(frozen=True)
+class StandIn(Generated):
+    """The stand-in for a data set of the papers, or its first `messages` tuples."""
+
+    name: str
+    messages: int = 0  # 0: as many as published
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require("name", self.name, "one of " + ", ".join(PUBLISHED), self.name in PUBLISHED)
+        if self.messages == 0:
+            object.__setattr__(self, "messages", PUBLISHED[self.name].messages)
+        require_generated(self)
+
+    @property
+    def rate(self) -> float:  # type: ignore[override]
+        data_set = PUBLISHED[self.name]
+        return data_set.messages / data_set.seconds
+
+    def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
+        data_set = PUBLISHED[self.name]
+        return zipf_ranks(generator, *_solve(data_set.messages, data_set.keys, data_set.p1), count)
+
+
+@cache
+def _solve(messages: int, keys: int, p1: float) -> tuple[float, int]:
+    """(exponent, possible keys)."""
+
+    def exponent(possible: float) -> float:
+        return _bisect(lambda z: 1.0 / harmonic(z, int(possible)) - p1, 0.0, 20.0)
+
+    def missing(log_possible: float) -> float:
+        possible = np.exp(log_possible)
+        return expected_distinct(exponent(possible), int(possible), messages) / keys - 1.0
+
+    fewest, most = float(np.log(keys)), float(np.log(MOST_POSSIBLE_KEYS))
+    if missing(fewest) > -CLOSE_ENOUGH:
+        return exponent(keys), keys
+    if missing(most) < 0:
+        raise InputError(
+            f"keys: no Zipf stream of {messages} messages with p1={p1} has {keys} distinct keys; ask for fewer"
+        )
+    possible = int(np.exp(_bisect(missing, fewest, most)))
+    return exponent(possible), possible
+
+
+def _bisect(increasing: Callable[[float], float], low: float, high: float) -> float:
+    """Where `increasing` crosses 0 between `low` and `high`."""
+    for _ in range(60):
+        middle = (low + high) / 2
+        if increasing(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return (low + high) / 2

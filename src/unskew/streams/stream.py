@@ -1,0 +1,97 @@
+"""What a stream is: chunks of keys with their times, made or read in constant memory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.hashing import KeyIds, key_ids
+
+CHUNK = 65_536  # tuples; small enough for the processor's cache, large enough to make Python's share vanish
+
+
+class Chunk(NamedTuple):
+    """Consecutive tuples of a stream."""
+
+    keys: Any  # one key a tuple: numpy or Arrow array
+    times: npt.NDArray[np.float64]  # seconds
+    source_keys: Any = None  # what decides which source a tuple enters at, where the stream says so
+
+    def key_ids(self) -> KeyIds:
+        return key_ids(self.keys)
+
+
+@dataclass(frozen=True)
+class Stream:
+    """A workload. Iterate over `chunks`; every iteration gives the same tuples, however they are cut."""
+
+    @property
+    def length(self) -> int | None:
+        """Number of tuples, None where it is not known before the end."""
+        return None
+
+    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        shown = ", ".join(
+            f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if getattr(self, f.name) != f.default
+        )
+        return f"{expression_name(type(self))}({shown})"
+
+
+class Generated(Stream):
+    """A synthetic stream of `messages` tuples that arrive evenly, `rate` a second."""
+
+    messages: int
+    seed: int
+    rate: float
+
+    @property
+    def length(self) -> int:
+        return self.messages
+
+    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+        generator = np.random.Generator(np.random.PCG64(self.seed))
+        for start in range(0, self.messages, size):
+            count = min(size, self.messages - start)
+            yield Chunk(self._keys(generator, start, count), np.arange(start, start + count) / self.rate)
+
+    def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
+        """The next `count` keys, of which the first is tuple number `start`."""
+        raise NotImplementedError
+
+
+def expression_name(stream_type: type[Stream]) -> str:
+    """How a stream is called in an expression: StandIn is ``stand_in``."""
+    name = stream_type.__name__
+    return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
+
+
+def require(name: str, value: Any, rule: str, holds: bool) -> None:
+    if not holds:
+        raise InputError(f"{name}: must be {rule}, not {value!r}")
+
+
+def require_generated(stream: Any) -> None:
+    """The checks that all synthetic streams share."""
+    require("messages", stream.messages, "an integer of at least 0", _is_integer(stream.messages, 0))
+    require("seed", stream.seed, "an integer of at least 0", _is_integer(stream.seed, 0))
+    require("rate", stream.rate, "a positive number of messages a second", _is_number(stream.rate) and stream.rate > 0)
+
+
+def require_zipf(stream: Any) -> None:
+    require("z", stream.z, "a number from 0 to 20", _is_number(stream.z) and 0 <= stream.z <= 20)
+    require("keys", stream.keys, "an integer from 1 to 2**53", _is_integer(stream.keys, 1, 2**53))
+    require_generated(stream)
+
+
+def _is_integer(value: Any, least: int, most: int = 2**63 - 1) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
