@@ -1,0 +1,154 @@
+"""Every scheme's pseudocode again, and Spark's two hashes, in plain slow Python.
+
+The twins share no code with the library: lists, dicts and unbounded integers only. Tests compare the kernels with them
+tuple by tuple. A key is a key id here too, as a plain int.
+"""
+
+import struct
+
+MASK32, MASK64 = 2**32 - 1, 2**64 - 1
+SPARK_SEED = 42
+
+
+# ---------------------------------------------------------------- hashes
+
+
+def rotate_left(x, by, bits):
+    return ((x << by) | (x >> (bits - by))) & (2**bits - 1)
+
+
+def murmur3(data, seed=SPARK_SEED):
+    """MurmurHash3_x86_32 as Spark has it: each byte of the tail is a block of its own, sign-extended."""
+    aligned = len(data) // 4 * 4
+    blocks = [word for (word,) in struct.iter_unpack("<I", data[:aligned])]
+    blocks += [byte for (byte,) in struct.iter_unpack("<b", data[aligned:])]
+    h = seed
+    for block in blocks:
+        k = rotate_left((block & MASK32) * 0xCC9E2D51 & MASK32, 15, 32) * 0x1B873593 & MASK32
+        h = (rotate_left(h ^ k, 13, 32) * 5 + 0xE6546B64) & MASK32
+    h ^= len(data)
+    h = (h ^ h >> 16) * 0x85EBCA6B & MASK32
+    h = (h ^ h >> 13) * 0xC2B2AE35 & MASK32
+    return h ^ h >> 16
+
+
+PRIME_1, PRIME_2, PRIME_3 = 0x9E3779B185EBCA87, 0xC2B2AE3D27D4EB4F, 0x165667B19E3779F9
+PRIME_4, PRIME_5 = 0x85EBCA77C2B2AE63, 0x27D4EB2F165667C5
+
+
+def xxhash64(data, seed=SPARK_SEED):
+    """XXH64, from its specification."""
+
+    def lane(accumulator, word):
+        return rotate_left((accumulator + word * PRIME_2) & MASK64, 31, 64) * PRIME_1 & MASK64
+
+    h, rest = (seed + PRIME_5) & MASK64, memoryview(data)
+    if len(data) >= 32:
+        lanes = [seed + PRIME_1 + PRIME_2, seed + PRIME_2, seed, seed - PRIME_1]
+        while len(rest) >= 32:
+            lanes = [lane(v, word) for v, word in zip(lanes, struct.unpack("<4Q", rest[:32]), strict=True)]
+            rest = rest[32:]
+        h = sum(rotate_left(v, by, 64) for v, by in zip(lanes, (1, 7, 12, 18), strict=True)) & MASK64
+        for v in lanes:
+            h = ((h ^ lane(0, v)) * PRIME_1 + PRIME_4) & MASK64
+    h = (h + len(data)) & MASK64
+    while len(rest) >= 8:
+        h = (rotate_left(h ^ lane(0, struct.unpack("<Q", rest[:8])[0]), 27, 64) * PRIME_1 + PRIME_4) & MASK64
+        rest = rest[8:]
+    if len(rest) >= 4:
+        word = struct.unpack("<I", rest[:4])[0]
+        h = (rotate_left(h ^ (word * PRIME_1 & MASK64), 23, 64) * PRIME_2 + PRIME_3) & MASK64
+        rest = rest[4:]
+    for byte in rest:
+        h = rotate_left(h ^ (byte * PRIME_5 & MASK64), 11, 64) * PRIME_1 & MASK64
+    h = (h ^ h >> 33) * PRIME_2 & MASK64
+    h = (h ^ h >> 29) * PRIME_3 & MASK64
+    return h ^ h >> 32
+
+
+def signed(x, bits):
+    return x - 2**bits if x >= 2 ** (bits - 1) else x
+
+
+def key_id(key, integer="<q"):
+    """High half Spark's hash, low half that of Spark's xxhash64; `integer` packs an int as bigint (<q) or int (<i)."""
+    if key is None:
+        return SPARK_SEED << 32 | SPARK_SEED
+    data = struct.pack(integer, key) if isinstance(key, int) else key.encode() if isinstance(key, str) else key
+    return murmur3(data) << 32 | xxhash64(data) & MASK32
+
+
+def candidate(key, j, workers):
+    """H_j(key): where Spark puts the row (key, salt=j)."""
+    return signed(murmur3(struct.pack("<I", j), seed=key >> 32), 32) % workers
+
+
+def salt_for(key, worker, workers):
+    j = 0
+    while candidate(key, j, workers) != worker:
+        j += 1
+    return j
+
+
+# ---------------------------------------------------------------- schemes: stream of key ids -> list of workers
+
+
+def key_grouping(stream, workers, seed=0):
+    return [candidate(key, seed, workers) for key in stream]
+
+
+def shuffle(stream, workers, seed=0):
+    return [(seed + t) % workers for t in range(len(stream))]
+
+
+def greedy_d(stream, workers, choices=2, seed=0):
+    """Partial key grouping: each tuple to the least loaded candidate of its key, the first of equals."""
+    load, decisions = [0] * workers, []
+    for key in stream:
+        candidates = [candidate(key, seed * choices + j, workers) for j in range(choices)]
+        worker = min(candidates, key=load.__getitem__)
+        load[worker] += 1
+        decisions.append(worker)
+    return decisions
+
+
+def static_potc(stream, workers, choices=2, seed=0):
+    load, home, decisions = [0] * workers, {}, []
+    for key in stream:
+        if key not in home:
+            candidates = [candidate(key, seed * choices + j, workers) for j in range(choices)]
+            home[key] = min(candidates, key=load.__getitem__)
+        load[home[key]] += 1
+        decisions.append(home[key])
+    return decisions
+
+
+def on_greedy(stream, workers):
+    load, home, decisions = [0] * workers, {}, []
+    for key in stream:
+        if key not in home:
+            home[key] = load.index(min(load))
+        load[home[key]] += 1
+        decisions.append(home[key])
+    return decisions
+
+
+def off_greedy(stream, workers, counts=None):
+    """`counts`: key -> its tuples, beforehand; left out, those of the stream itself in the order of the key ids."""
+    if counts is None:
+        counts = {key: list(stream).count(key) for key in sorted(set(stream))}
+    load, home = [0] * workers, {}
+    for key in sorted(counts, key=counts.__getitem__, reverse=True):  # stable: equals stay in the order given
+        home[key] = load.index(min(load))
+        load[home[key]] += counts[key]
+    return [home[key] if key in home else candidate(key, 0, workers) for key in stream]
+
+
+TWINS = {
+    "hash": key_grouping,
+    "off_greedy": off_greedy,
+    "on_greedy": on_greedy,
+    "pkg": greedy_d,
+    "potc": static_potc,
+    "shuffle": shuffle,
+}
