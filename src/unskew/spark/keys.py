@@ -1,0 +1,68 @@
+"""Key ids as native Spark columns, and the rules for the columns that can be keys."""
+
+from collections.abc import Iterator, Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
+
+from unskew.errors import InputError, InputTypeError
+
+LOW_HALF = 0xFFFFFFFF
+
+
+def key_id(*columns: Column | str) -> Column:
+    """The key id of each row: one bigint with the bits of the uint64 that `unskew.key_ids` gives for one column.
+
+    High 32 bits: Spark's ``hash`` of the columns, which places the key. Low 32 bits: the low half of ``xxhash64``,
+    which tells keys apart. Several columns make one key, and their order counts. A null leaves both hashes as they
+    were, so (null, "a") and ("a", null) share an id: routed as one key, which can cost balance, never correctness.
+    The hashes run inside the JVM, for all types that Spark can hash.
+    """
+    if not columns:
+        raise InputError("columns: must be at least one column, not none")
+    placement = F.shiftleft(F.hash(*columns).cast("bigint"), 32)
+    return placement.bitwiseOR(F.xxhash64(*columns).bitwiseAND(F.lit(LOW_HALF)))
+
+
+def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
+    """The columns called `keys`, checked: each there once, and of a type whose hash says where Spark puts it."""
+    names = [keys] if isinstance(keys, str) else list(keys)
+    if not names:
+        raise InputError(f"keys: must name at least one column, not none; allowed are {_listed(df.columns)}")
+    fields = {field.name: field for field in df.schema}
+    for name in names:
+        if not isinstance(name, str):
+            raise InputTypeError(f"keys: must be names of columns, not {type(name).__name__}")
+        if name not in fields:
+            raise InputError(f"keys: {name!r} is not a column; allowed are {_listed(df.columns)}")
+        if df.columns.count(name) > 1:
+            raise InputError(f"keys: {name!r} names {df.columns.count(name)} columns; rename all but one")
+        for kind in _parts(fields[name].dataType):
+            _require_placeable(name, kind)
+    return [F.col(f"`{name.replace('`', '``')}`") for name in names]
+
+
+def _require_placeable(name: str, kind: DataType) -> None:
+    """Refuse what cannot be hashed, and what a shuffle hashes otherwise than ``hash`` does."""
+    if isinstance(kind, MapType) or kind.typeName() == "variant":
+        raise InputError(f"keys: {name!r} holds a {kind.typeName()}, which Spark cannot hash; others are allowed")
+    if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
+        raise InputError(
+            f"keys: {name!r} is a string with collation {kind.collation}, which a shuffle places by another hash; "
+            "allowed are strings without collation: make a key column such as lower(...) cast to string"
+        )
+
+
+def _parts(kind: DataType) -> Iterator[DataType]:
+    """The type and all types inside it."""
+    yield kind
+    inner = [field.dataType for field in kind] if isinstance(kind, StructType) else []
+    if isinstance(kind, ArrayType):
+        inner = [kind.elementType]
+    for part in inner:
+        yield from _parts(part)
+
+
+def _listed(columns: Sequence[str]) -> str:
+    return ", ".join(columns) or "none: the DataFrame has no columns"
