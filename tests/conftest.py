@@ -2,5 +2,5 @@
 
 from hypothesis import settings
 
-settings.register_profile("unskew", deadline=None, max_examples=40)
+settings.register_profile("unskew", deadline=None, max_examples=100)
 settings.load_profile("unskew")

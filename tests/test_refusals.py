@@ -1,0 +1,97 @@
+"""What every scheme refuses, with a message that names the parameter, the rule and the value."""
+
+import re
+import sys
+
+import numpy as np
+import pytest
+
+from samples import every_scheme, scheme_for, zipf
+from unskew import SCHEMES, InputError, Router, key_ids, make
+from unskew import scheme as contract
+
+STREAM = zipf(400, 100)
+
+
+@every_scheme
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        (STREAM.astype(np.int64), "1-dimensional int64"),
+        (STREAM.astype(np.float64), "1-dimensional float64"),
+        (STREAM.reshape(2, -1), "2-dimensional uint64"),
+        (STREAM[0], "0-dimensional uint64"),
+        ([1, 2, 3], "1-dimensional int64"),
+        (["a"], "1-dimensional <U1"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_what_is_no_array_of_key_ids_is_refused(name, wrong, told):
+    with pytest.raises(InputError) as error:
+        Router(scheme_for(name, 10, STREAM)).route(wrong)
+    assert isinstance(error.value, TypeError)
+    assert str(error.value) == (
+        f"key_ids: must be a one-dimensional uint64 array of key ids, not {told}; make them with unskew.key_ids(keys)"
+    )
+
+
+@every_scheme
+@pytest.mark.parametrize("times", [np.zeros(399), np.zeros(0), np.zeros((400, 1)), 0.0])
+def test_times_that_are_not_one_a_tuple_are_refused(name, times):
+    router = Router(scheme_for(name, 10, STREAM))
+    with pytest.raises(InputError, match=r"^times: must have one entry a tuple \(400\), not shape \("):
+        router.route(STREAM, times)
+    assert router.to_bytes() == Router(router.scheme).to_bytes()
+
+
+@every_scheme
+@pytest.mark.parametrize("workers", [0, -1, 2**31, 1.5, 10.0, "10", None, True])
+def test_wrong_workers_are_refused_with_the_rule_and_the_value(name, workers):
+    message = f"workers: must be an integer from 1 to 2147483647, not {workers!r}"
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        scheme_for(name, workers, STREAM)
+    if not SCHEMES[name].offline:
+        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+            Router(SCHEMES[name].type(workers))
+
+
+@every_scheme
+def test_wrong_parameters_are_refused_by_name_rule_and_value(name):
+    for parameter in SCHEMES[name].parameters:
+        for wrong in ("nonsense", None, -1, 0.5):
+            with pytest.raises(InputError, match=rf"^{parameter}: must be .*, not {re.escape(repr(wrong))}$"):
+                make(name, 10, **{parameter: wrong})
+
+
+@every_scheme
+def test_unknown_parameters_are_refused_with_those_allowed(name):
+    entry = SCHEMES[name]
+    with pytest.raises(InputError) as error:
+        make(name, 10, colour=3)
+    if entry.offline:
+        expected = f"scheme: {name} is offline, it needs the frequencies of all keys: {entry.type.__name__}.fit("
+    else:
+        expected = f"colour: not a parameter of {name}; allowed (with defaults): "
+        assert all(f"{parameter}={default}" in str(error.value) for parameter, default in entry.parameters.items())
+    assert str(error.value).startswith(expected)
+
+
+def test_unknown_schemes_are_refused_with_those_allowed():
+    with pytest.raises(InputError, match=r"^scheme: 'gkp' is not known; allowed are .*hash, .*pkg, .*shuffle"):
+        make("gkp", 10)
+    with pytest.raises(InputError, match=r"^scheme: tuple is not registered; decorate it with @register$"):
+        Router((10,))
+
+
+def test_a_name_is_registered_once():
+    with pytest.raises(InputError, match=r"^scheme: the name 'pkg' is taken by PartialKey$"):
+        contract.register("pkg", choose=None, paper="", when="")(type("Other", (), {}))
+    assert SCHEMES["pkg"].type.__name__ == "PartialKey"
+
+
+@every_scheme
+def test_every_scheme_says_what_it_is(name):
+    entry = SCHEMES[name]
+    assert all((entry.paper, entry.when, entry.type.__doc__, sys.modules[entry.type.__module__].__doc__))
+    assert entry.type._fields[0] == "workers"
+    assert Router(scheme_for(name, 3, key_ids(["a", "b"]))).scheme.workers == 3
