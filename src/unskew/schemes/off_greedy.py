@@ -32,9 +32,12 @@ def choose(scheme, state, key, now):
 
 
 @kernel
-def _fill_all(table, key_ids, workers):
-    for i in range(len(key_ids)):
-        fill(table, find(table, key_ids[i]), key_ids[i], workers[i])
+def _assign_all(table, key_ids, counts, order, workers):
+    least_loaded = [(np.int64(0), worker) for worker in range(workers)]  # a heap already, being sorted
+    for i in order:
+        load, worker = least_loaded[0]
+        fill(table, find(table, key_ids[i]), key_ids[i], worker)
+        heapq.heapreplace(least_loaded, (load + counts[i], worker))
 
 
 @register(
@@ -56,15 +59,11 @@ class OffGreedy(NamedTuple):
         require_workers(workers)
         if len(key_ids) != len(counts):
             raise InputError(f"counts: must have one entry a key ({len(key_ids)}), not {len(counts)}")
-        by_frequency = np.argsort(-np.asarray(counts, np.int64), kind="stable")
-        least_loaded = [(0, worker) for worker in range(workers)]  # a heap: sorted already
-        assigned = np.empty(len(key_ids), np.int32)
-        for i in by_frequency.tolist():
-            load, worker = least_loaded[0]
-            assigned[i] = worker
-            heapq.heapreplace(least_loaded, (load + int(counts[i]), worker))
+        frequencies = np.asarray(counts, np.int64)
         table = with_room(new_table(), len(key_ids))
-        _fill_all(table, frozen(np.asarray(key_ids, np.uint64)), assigned)
+        _assign_all(
+            table, np.asarray(key_ids, np.uint64), frequencies, np.argsort(-frequencies, kind="stable"), workers
+        )
         return cls(workers, frozen(table.keys), frozen(table.values))
 
     def check(self) -> None:

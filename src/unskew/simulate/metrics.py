@@ -50,6 +50,11 @@ class Keys:
     def counts(self) -> npt.NDArray[np.int64]:
         return self._counts[: len(self)]
 
+    @property
+    def p1(self) -> float:
+        """The share of the most frequent key."""
+        return float(self.counts.max() / self.counts.sum()) if len(self) else 0.0
+
 
 @kernel
 def _rows(table, ids, counts, key_ids):

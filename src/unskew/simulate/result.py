@@ -19,6 +19,7 @@ class Result:
     estimation: str
     messages: int  # m
     keys: int | None  # distinct keys, K; None where replicas were not counted
+    p1: float | None  # share of the most frequent key
     imbalance: float  # I(m)
     imbalance_fraction: float  # I(m)/m
     mean_imbalance_fraction: float  # average over t of I(t), divided by m

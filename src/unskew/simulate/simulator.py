@@ -192,6 +192,7 @@ class _Run:
             estimation=str(self._estimation),
             messages=messages,
             keys=None if keys is None else len(keys),
+            p1=None if keys is None else keys.p1,
             imbalance=load.imbalance,
             imbalance_fraction=load.imbalance / max(1, messages),
             mean_imbalance_fraction=load.mean_imbalance / max(1, messages),

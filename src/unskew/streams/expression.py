@@ -1,10 +1,9 @@
 """Streams from text: ``zipf(z=1.0, keys=10_000, messages=1_000_000)``, or the name of a file."""
 
-import ast
 import inspect
 from pathlib import Path
-from typing import Any
 
+from unskew.calls import parse_call
 from unskew.errors import InputError
 from unskew.streams.drift import Drift
 from unskew.streams.files import TABLES, WORDS, File, Graph
@@ -24,28 +23,22 @@ def parse(text: str, *, key: str = "", time: str = "", seed: int | None = None) 
         return File(text, key=key, time=time)
     if key or time:
         raise InputError(f"key: only a file has columns, and {text!r} is not a file")
-    return _call(text, seed)
+    return _from_call(text, seed)
 
 
-def _call(text: str, seed: int | None) -> Stream:
-    allowed = ", ".join(_usage(name) for name in STREAMS)
+def _from_call(text: str, seed: int | None) -> Stream:
+    call = parse_call(text)
+    if call is None or call.name not in STREAMS:
+        allowed = ", ".join(_usage(name) for name in STREAMS)
+        raise InputError(f"stream: cannot understand {text!r}; allowed are the name of a file or {allowed}")
+    signature = inspect.signature(STREAMS[call.name])
     try:
-        call = ast.parse(text.strip(), mode="eval").body
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or call.func.id not in STREAMS:
-            raise ValueError
-        positional = [ast.literal_eval(argument) for argument in call.args]
-        named: dict[str, Any] = {str(argument.arg): ast.literal_eval(argument.value) for argument in call.keywords}
-    except (ValueError, SyntaxError):
-        raise InputError(f"stream: cannot understand {text!r}; allowed are a file name or {allowed}") from None
-    name = call.func.id
-    try:
-        signature = inspect.signature(STREAMS[name])
-        given = signature.bind(*positional, **named).arguments
+        given = signature.bind(*call.positional, **call.named).arguments
     except TypeError as error:
-        raise InputError(f"stream: {name}: {error}; it is {_usage(name)}") from None
+        raise InputError(f"stream: {call.name}: {error}; it is {_usage(call.name)}") from None
     if seed is not None and "seed" in signature.parameters:
         given.setdefault("seed", seed)
-    return STREAMS[name](**given)
+    return STREAMS[call.name](**given)
 
 
 def _usage(name: str) -> str:

@@ -60,7 +60,7 @@ class File(Stream):
         position = 0
         for keys, times, sources in self._columns(size):
             steps = np.arange(position, position + len(keys), dtype=np.float64)
-            yield Chunk(keys, steps if times is None else _seconds(times, self.time), sources)
+            yield Chunk(keys, steps if times is None else seconds(times, self.time), sources)
             position += len(keys)
 
     def _columns(self, size: int) -> Iterator[tuple[Any, Any, Any]]:
@@ -165,7 +165,7 @@ def _words(path: str) -> Iterator[pa.Array]:
             yield pa.array([unfinished], pa.binary())
 
 
-def _seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
+def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
     """A column of numbers (seconds), timestamps or their text as float seconds."""
     try:
         if pa.types.is_string(times.type):
@@ -175,12 +175,12 @@ def _seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
                 times = times.cast(pa.timestamp("us"))
         if pa.types.is_temporal(times.type):
             times = pc.divide(times.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
-        seconds = times.cast(pa.float64())
+        result = times.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(f"time: column {name!r} must hold seconds or timestamps: {_one_line(error)}") from None
-    if seconds.null_count:
-        raise InputError(f"time: column {name!r} has {seconds.null_count} nulls; every tuple needs its time")
-    return np.asarray(seconds, np.float64)
+    if result.null_count:
+        raise InputError(f"time: column {name!r} has {result.null_count} nulls; every tuple needs its time")
+    return np.asarray(result, np.float64)
 
 
 def _one_line(error: Exception) -> str:

@@ -1,9 +1,9 @@
 """Stand-ins for data sets that cannot be had: Zipf streams that match a published size, key count and p1.
 
 A Zipf distribution has two parameters. Both are solved for: the exponent such that the most frequent key has
-probability p1, and the number of *possible* keys such that a stream of the published length contains the published number of
-*distinct* keys (a sample never shows all of a long tail). What a stand-in does not have: the data set's own tail, and
-its changes through time. So it is labelled as a stand-in wherever it is shown.
+probability p1, and the number of *possible* keys such that a stream of the published length contains the published
+number of *distinct* keys (a sample never shows all of a long tail). What a stand-in does not have: the data set's own
+tail, and its changes through time. So it is labelled as a stand-in wherever it is shown.
 """
 
 from collections.abc import Callable
@@ -30,6 +30,7 @@ class Published(NamedTuple):
     p1: float
     seconds: float
     source: str
+    graph: bool = False
 
 
 DAY = 86_400.0
@@ -37,7 +38,7 @@ PUBLISHED = {
     "WP": Published(22_000_000, 2_900_000, 0.0932, DAY, "Wikipedia page views of a day in January 2008"),
     "TW": Published(1_200_000_000, 31_000_000, 0.0267, 31 * DAY, "words of tweets, July 2012"),
     "CT": Published(690_000, 2_900, 0.0329, 30 * DAY, "cashtags of tweets, November 2013"),
-    "LJ": Published(69_000_000, 4_900_000, 0.0029, DAY, "LiveJournal edges (a graph: no duration, a day assumed)"),
+    "LJ": Published(69_000_000, 4_900_000, 0.0029, DAY, "LiveJournal edges (no duration: a day assumed)", graph=True),
 }
 
 
@@ -66,7 +67,10 @@ class Matched(Generated):
 
 @dataclass(frozen=True)
 class StandIn(Generated):
-    """The stand-in for a data set of the papers, or its first `messages` tuples."""
+    """The stand-in for a data set of the papers, or its first `messages` tuples.
+
+    A graph's edges get source vertices too: drawn independently, as skewed as the destinations.
+    """
 
     name: str
     messages: int = 0  # 0: as many as published
@@ -86,6 +90,9 @@ class StandIn(Generated):
     def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
         data_set = PUBLISHED[self.name]
         return zipf_ranks(generator, *_solve(data_set.messages, data_set.keys, data_set.p1), count)
+
+    def _source_keys(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64] | None:
+        return self._keys(generator, 0, count) if PUBLISHED[self.name].graph else None
 
 
 @cache

@@ -56,13 +56,19 @@ class Generated(Stream):
 
     def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
         generator = np.random.Generator(np.random.PCG64(self.seed))
+        of_sources = np.random.Generator(np.random.PCG64([self.seed, 1]))  # its own, so that cuts change nothing
         for start in range(0, self.messages, size):
             count = min(size, self.messages - start)
-            yield Chunk(self._keys(generator, start, count), np.arange(start, start + count) / self.rate)
+            times = np.arange(start, start + count) / self.rate
+            yield Chunk(self._keys(generator, start, count), times, self._source_keys(of_sources, count))
 
     def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
         """The next `count` keys, of which the first is tuple number `start`."""
         raise NotImplementedError
+
+    def _source_keys(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64] | None:
+        """What decides the source of each of these tuples; None for nothing but its key."""
+        return None
 
 
 def expression_name(stream_type: type[Stream]) -> str:

@@ -1,0 +1,35 @@
+"""Reads ``name(parameter=value, ...)``, the way streams and schemes are written on the command line."""
+
+import ast
+from typing import Any, NamedTuple
+
+from unskew.errors import InputError
+
+
+class Call(NamedTuple):
+    name: str
+    positional: list[Any]
+    named: dict[str, Any]
+
+
+def parse_call(text: str) -> Call | None:
+    """The call that `text` spells with literal arguments (a bare name has none), or None where it is no call."""
+    try:
+        expression = ast.parse(text.strip(), mode="eval").body
+        if isinstance(expression, ast.Name):
+            return Call(expression.id, [], {})
+        if not isinstance(expression, ast.Call) or not isinstance(expression.func, ast.Name):
+            return None
+        positional = [ast.literal_eval(argument) for argument in expression.args]
+        named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in expression.keywords}
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return Call(expression.func.id, positional, named)
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """``choices=3`` as ("choices", 3)."""
+    call = parse_call(f"_({text})")
+    if call is None or call.positional or len(call.named) != 1:
+        raise InputError(f"param: must be NAME=VALUE, such as choices=3, not {text!r}")
+    return next(iter(call.named.items()))

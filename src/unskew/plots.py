@@ -1,0 +1,47 @@
+"""Pictures of simulated runs. matplotlib is optional: ``pip install 'unskew[plots]'``."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from unskew.errors import InputError
+from unskew.simulate import Result
+
+PICTURES = (".png", ".svg", ".pdf")
+COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")  # safe for colour-blind eyes
+
+
+def new_figure(width: float = 7.0, height: float = 4.0) -> Any:
+    """An empty matplotlib Figure that belongs to no window."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InputError("plots: matplotlib is not installed; type: pip install 'unskew[plots]'") from None
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def runs_figure(results: Sequence[Result], labels: Sequence[str]) -> Any:
+    """Imbalance through time, and the load of each worker from the most to the least loaded."""
+    figure = new_figure(11, 4)
+    through_time, loads = figure.subplots(1, 2)
+    for i, (result, label) in enumerate(zip(results, labels, strict=True)):
+        colour = COLOURS[i % len(COLOURS)]
+        fraction = [max(sample.imbalance / sample.messages, 1e-9) for sample in result.samples]
+        through_time.plot([sample.messages for sample in result.samples], fraction, label=label, color=colour)
+        mean = result.messages / result.workers
+        loads.plot([load / mean for load in sorted(result.load, reverse=True)], label=label, color=colour, marker=".")
+    through_time.set(xlabel="messages t", ylabel="imbalance I(t) / t", yscale="log", title="Imbalance through time")
+    loads.set(xlabel="worker, most loaded first", ylabel="load / mean load", title="Load at the end")
+    loads.axhline(1.0, color="grey", linewidth=0.8)
+    through_time.legend()
+    return figure
+
+
+def save_runs(results: Sequence[Result], path: Path, labels: Sequence[str]) -> None:
+    """Write `runs_figure` to a .png, .svg or .pdf file."""
+    runs_figure(results, labels).savefig(path)
+
+
+def check_picture(path: Path) -> None:
+    if path.suffix not in PICTURES:
+        raise InputError(f"plot: {str(path)!r} must end in one of {', '.join(PICTURES)}")
