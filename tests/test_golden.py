@@ -1,0 +1,52 @@
+"""Golden decisions: detect a change of decisions, prove nothing.
+
+A change here means that users' keys move: flag it in CHANGELOG.md, then write the files again with
+
+    python tests/test_golden.py
+"""
+
+import hashlib
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from samples import every_scheme, ids, scheme_for
+from unskew import SCHEMES, Router
+
+FOLDER = Path(__file__).parent / "golden"
+WORKERS = 10
+NUMBERS = (np.arange(2000) * 7919 % 2000) ** 3 // 40_000_000  # by arithmetic alone; 200 keys, of which 0 has 17%
+
+
+def golden(name):
+    stream = ids(NUMBERS)
+    decisions = Router(scheme_for(name, WORKERS, stream)).route(stream)
+    return {
+        "workers": WORKERS,
+        "messages": len(decisions),
+        "sha256": hashlib.sha256(decisions.astype("<i4").tobytes()).hexdigest(),
+        "first": "".join(map(str, decisions[:50])),  # one digit a decision
+        "load": np.bincount(decisions, minlength=WORKERS).tolist(),
+    }
+
+
+def file_of(name):
+    return FOLDER / f"{name}.json"
+
+
+@every_scheme
+def test_decisions_are_those_of_the_last_release(name):
+    if not file_of(name).exists():
+        pytest.fail(f"no golden decisions of {name} yet: python tests/test_golden.py")
+    assert golden(name) == json.loads(file_of(name).read_text())
+
+
+def test_every_golden_file_has_its_scheme():
+    assert {path.stem for path in FOLDER.glob("*.json")} == set(SCHEMES)
+
+
+if __name__ == "__main__":
+    for name in SCHEMES:
+        file_of(name).write_text(json.dumps(golden(name)) + "\n")
