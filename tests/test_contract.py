@@ -8,7 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -174,15 +173,12 @@ def test_bytes_of_another_scheme_are_refused():
         Router.from_bytes(make("pkg", 11), Router(make("pkg", 10)).to_bytes())
 
 
-# TODO(scheme): remove the marks below with the faults
-@pytest.mark.xfail(strict=True, reason="from_bytes checks no shape of a growing state: the kernel would write outside")
 @pytest.mark.parametrize("name", [name for name in SCHEMES if hasattr(SCHEMES[name].type, "grown")])
 def test_a_growing_state_for_other_workers_is_refused(name):
     with pytest.raises(InputError, match=r"^data: load"):
         Router.from_bytes(make(name, 1000), Router(make(name, 10)).to_bytes())
 
 
-@pytest.mark.xfail(strict=True, reason="EOFError, BadZipFile or numpy's own ValueError")
 @pytest.mark.parametrize("data", [b"", b"junk", Router(make("pkg", 10)).to_bytes()[:100]], ids=["empty", "junk", "cut"])
 def test_bytes_that_are_no_state_are_refused(data):
     with pytest.raises(InputError, match=r"^data: "):
@@ -198,7 +194,6 @@ def test_schemes_and_states_pickle(name):
     assert Router(scheme, state).route(STREAM[200:]).tolist() == router.route(STREAM[200:]).tolist()
 
 
-@pytest.mark.xfail(numba.config.DISABLE_JIT, strict=True, reason="a router's pickle holds its registration and loop")
 @every_scheme
 def test_a_router_pickles_in_mid_stream(name):
     router = router_of(name)

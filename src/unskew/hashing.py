@@ -44,6 +44,24 @@ BACKWARDS_FROM = 65536  # workers: from here on fewer hash values than salts lea
 ALLOWED_TYPES = "bool, int8, int16, int32, int64, date32, string and binary"
 
 
+def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A read-only, contiguous view. Arrow hands out read-only arrays; with all inputs alike a loop is compiled once."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
+
+
+def require_key_ids(ids: Any) -> KeyIds:
+    """`ids` as kernels take them; other integers than key ids are refused, not reinterpreted."""
+    array = np.asarray(ids)
+    if array.dtype != np.uint64 or array.ndim != 1:
+        raise InputTypeError(
+            f"key_ids: must be a one-dimensional uint64 array of key ids, not {array.ndim}-dimensional {array.dtype}; "
+            "make them with unskew.key_ids(keys)"
+        )
+    return frozen(array)
+
+
 # ---------------------------------------------------------------- Spark's hashes, one value at a time
 
 
@@ -202,7 +220,7 @@ def salt_for(key_id: np.uint64, worker: int, workers: int) -> int | np.int64:
 @kernel
 def _salt_with_hash(key_id, hash_value):
     """The one j with murmur3_int(j, seed=hash of the key) = hash_value: every step of the hash undone, last first."""
-    h = U(hash_value) & MASK32
+    h = U(np.int64(hash_value)) & MASK32
     h = ((h ^ (h >> U(16))) * FINAL_2_INVERSE) & MASK32
     h = ((h ^ (h >> U(13)) ^ (h >> U(26))) * FINAL_1_INVERSE) & MASK32
     h ^= (h >> U(16)) ^ U(4)
@@ -211,9 +229,13 @@ def _salt_with_hash(key_id, hash_value):
     return np.int64((_rotate_left_32(k, U(17)) * C1_INVERSE) & MASK32)
 
 
-@kernel
 def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> npt.NDArray[np.int32]:
     """`salt_for` of each tuple and its chosen worker, as the int32 column that Spark hashes."""
+    return _salts_for(require_key_ids(key_ids), frozen(np.asarray(chosen, np.int32)), workers)
+
+
+@kernel
+def _salts_for(key_ids, chosen, workers):
     salts = np.empty(len(key_ids), np.int32)
     for i in range(len(key_ids)):
         salts[i] = np.int32(np.uint32(salt_for(key_ids[i], chosen[i], workers)))
@@ -229,12 +251,15 @@ def key_ids(keys: Any) -> KeyIds:
     Types as Spark has them: bool, int8, int16, int32 and date32 hash as its int, int64 as its bigint, strings by their
     UTF-8 bytes. The type matters: the int 7 and the bigint 7 are different keys, on Spark and here. Null is a key too.
     """
+    if isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype in (np.int32, np.int64):
+        hash_all = _ids_of_int32 if keys.dtype == np.int32 else _ids_of_int64
+        return hash_all(frozen(keys))  # without Arrow, whose conversion imports pandas: a third of a second
     array = keys if isinstance(keys, pa.Array | pa.ChunkedArray) else pa.array(keys)
     if isinstance(array, pa.ChunkedArray):
         return np.concatenate([np.empty(0, np.uint64), *(key_ids(chunk) for chunk in array.chunks)])
     if pa.types.is_dictionary(array.type):
         return key_ids(array.dictionary_decode())
-    ids = _ids_of_values(array)
+    ids = _ids_of_values(array) if len(array) else np.empty(0, np.uint64)
     if array.null_count:
         ids[np.asarray(array.is_null())] = NULL_KEY_ID
     return ids
@@ -253,14 +278,13 @@ def _ids_of_values(array: pa.Array) -> KeyIds:
     if is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_binary(kind) or is_a.is_large_binary(kind):
         array = array.cast(pa.large_binary())
         _, offsets, data = array.buffers()
-        starts = np.frombuffer(offsets if len(array) else bytes(8), np.int64, len(array) + 1, array.offset * 8)
+        starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
         return _ids_of_bytes(starts, np.frombuffer(data or b"", np.uint8))
     raise InputTypeError(f"keys: {kind} keys are not supported; allowed are {ALLOWED_TYPES}")
 
 
 def _fixed_width(array: pa.Array, dtype: type) -> npt.NDArray[Any]:
-    data = array.buffers()[1] if len(array) else b""
-    return np.frombuffer(data, dtype, len(array), array.offset * np.dtype(dtype).itemsize)
+    return np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)]
 
 
 @kernel

@@ -12,7 +12,6 @@ Where none can be written, kernels are compiled in memory for each process: slow
 """
 
 import hashlib
-import inspect
 import os
 import tempfile
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -33,20 +33,21 @@ def kernel(function: Function) -> Function:
     return _compile(function)
 
 
-def loop_over(source: str, name: str, choose: Callable[..., Any], **helpers: Any) -> Callable[..., Any]:
+def loop_over(source: str, name: str, choose: Callable[..., Any]) -> Callable[..., Any]:
     """The loop `source` (which defines a function ``loop`` that calls ``choose``), compiled for one scheme.
 
     It takes the file and module of `choose`, so that Numba caches it like a function that is written there.
     """
-    python_choose = getattr(choose, "py_func", choose)
-    namespace = {"__name__": python_choose.__module__, "choose": choose, **helpers}
-    code = compile(source.replace("def loop(", f"def {name}("), inspect.getfile(python_choose), "exec")
+    python_choose = _python_function(choose)
+    namespace = {"__name__": python_choose.__module__, "choose": choose}
+    code = compile(source.replace("def loop(", f"def {name}("), python_choose.__code__.co_filename, "exec")
     exec(code, namespace)  # our own constant source; see the module's docstring for why
-    return _compile(cast(Callable[..., Any], namespace[name]), Path(inspect.getfile(python_choose)))
+    return _compile(cast(Callable[..., Any], namespace[name]))
 
 
-def _compile(function: Function, *also_depends_on: Path) -> Function:
-    folder = _cache_folder(_fingerprint(also_depends_on))
+def _compile(function: Function) -> Function:
+    has_file = Path(function.__code__.co_filename).is_file()  # not so at the prompt
+    folder = _cache_folder(_fingerprint(function)) if has_file else None
     before = numba.config.CACHE_DIR
     if folder is not None:
         numba.config.CACHE_DIR = str(folder)  # Numba reads it when it decorates, and only then
@@ -57,11 +58,27 @@ def _compile(function: Function, *also_depends_on: Path) -> Function:
         numba.config.CACHE_DIR = before
 
 
-def _fingerprint(more_files: tuple[Path, ...]) -> str:
+def _python_function(function: Any) -> Any:
+    return getattr(function, "py_func", function)
+
+
+def _fingerprint(function: Any) -> str:
+    """Of the package, and of what a user's kernel reaches outside of it: the files of its helpers, its constants."""
     digest = hashlib.sha256(_package_digest())
-    for path in more_files:
-        if PACKAGE not in path.parents and path.exists():
-            digest.update(path.read_bytes())
+    seen, waiting = set(), [function]
+    while waiting:
+        reached = waiting.pop()
+        path = Path(reached.__code__.co_filename)
+        if reached in seen or PACKAGE in path.parents or not path.is_file():
+            continue
+        seen.add(reached)
+        digest.update(path.read_bytes())
+        for name in reached.__code__.co_names:
+            value = _python_function(reached.__globals__.get(name))
+            if hasattr(value, "__code__"):
+                waiting.append(value)
+            elif isinstance(value, int | float | tuple | np.generic):
+                digest.update(repr(value).encode())
     return digest.hexdigest()[:16]
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.errors import InputError
 from unskew.kernels import kernel
 
 EMPTY = -1
@@ -54,6 +55,16 @@ def _refill(table, larger):
 
 
 Table = TypeVar("Table", bound=Any)
+
+
+def check_table(table: Any, below: int) -> None:
+    """InputError unless the arrays are a table whose values are under `below`: kernels rely on it for their memory."""
+    slots, filled = len(table.keys), int((table.values != EMPTY).sum())
+    shapes = table.keys.shape == table.values.shape == (slots,) and table.used.shape == (1,)
+    if not shapes or slots & (slots - 1) or not slots or table.used[0] != filled or 2 * filled > slots:
+        raise InputError("data: not a table of keys")
+    if filled and not EMPTY <= table.values.min() <= table.values.max() < below:
+        raise InputError(f"data: the table of keys has a value that is not under {below}")
 
 
 def with_room(table: Table, more: int) -> Table:

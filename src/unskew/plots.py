@@ -22,7 +22,7 @@ def new_figure(width: float = 7.0, height: float = 4.0) -> Any:
 
 def runs_figure(results: Sequence[Result], labels: Sequence[str]) -> Any:
     """Imbalance through time, and the load of each worker from the most to the least loaded."""
-    figure = new_figure(11, 4)
+    figure = new_figure(11, 4.5)
     through_time, loads = figure.subplots(1, 2)
     for i, (result, label) in enumerate(zip(results, labels, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
@@ -33,7 +33,7 @@ def runs_figure(results: Sequence[Result], labels: Sequence[str]) -> Any:
     through_time.set(xlabel="messages t", ylabel="imbalance I(t) / t", yscale="log", title="Imbalance through time")
     loads.set(xlabel="worker, most loaded first", ylabel="load / mean load", title="Load at the end")
     loads.axhline(1.0, color="grey", linewidth=0.8)
-    through_time.legend()
+    figure.legend(*loads.get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 

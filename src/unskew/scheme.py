@@ -8,6 +8,7 @@ the class under ``@register``. All checks of the test suite then run on it.
 """
 
 import io
+import zipfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError, InputTypeError
-from unskew.hashing import KeyIds
+from unskew.hashing import KeyIds, frozen, require_key_ids
 from unskew.kernels import loop_over
 
 Times = npt.NDArray[np.float64]
@@ -35,9 +36,10 @@ MOST_WORKERS = 2**31 - 1  # Spark counts partitions in an int
 class Scheme(Protocol):
     """What the class under `register` has. Its fields are the parameters; all but ``workers`` have defaults.
 
-    Three more methods are optional. ``fit(workers, key_ids, counts)`` (a class method) makes an *offline* scheme from
-    the frequencies of all keys. ``grown(state, tuples)`` returns the state with room for `tuples` more keys, for a
-    state that grows with the keys. ``describe()`` returns the parameters worth showing, where the fields are not.
+    More methods are optional. ``fit(workers, key_ids, counts)`` (a class method) makes an *offline* scheme from the
+    frequencies of all keys. ``grown(state, tuples)`` returns the state with room for `tuples` more keys, for a state
+    that grows with the keys; ``check_state(state)`` then raises an InputError unless its arrays fit together.
+    ``describe()`` returns the parameters worth showing, where the fields are not.
     """
 
     workers: int
@@ -133,13 +135,6 @@ def require_workers(workers: Any) -> None:
     require_integer("workers", workers, 1, MOST_WORKERS)
 
 
-def frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A read-only, contiguous view. Arrow hands out read-only arrays; with all inputs alike a loop is compiled once."""
-    view = np.ascontiguousarray(array).view()
-    view.flags.writeable = False
-    return view
-
-
 class Router:
     """One source's live scheme. Knows only what it has routed itself."""
 
@@ -154,16 +149,11 @@ class Router:
 
         Cutting a batch in two never changes an answer.
         """
-        ids = np.asarray(key_ids)
-        if ids.dtype != np.uint64 or ids.ndim != 1:
-            raise InputTypeError(
-                f"key_ids: must be a one-dimensional uint64 array of key ids, not {ids.ndim}-dimensional {ids.dtype}; "
-                "make them with unskew.key_ids(keys)"
-            )
+        ids = require_key_ids(key_ids)
         moments = np.zeros(len(ids)) if times is None else np.asarray(times, np.float64)
         if moments.shape != ids.shape:
             raise InputError(f"times: must have one entry a tuple ({len(ids)}), not shape {moments.shape}")
-        ids, moments = frozen(ids), frozen(moments)
+        moments = frozen(moments)
         chosen = np.empty(len(ids), np.int32)
         for part in self._parts(len(ids)):
             self._entry.loop(self.scheme, self.state, ids[part], moments[part], chosen[part])
@@ -179,6 +169,9 @@ class Router:
             self.state = grown(self.state, min(GROWTH_STEP, tuples - start))
             yield slice(start, start + GROWTH_STEP)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Router, (self.scheme, self.state)
+
     def to_bytes(self) -> bytes:
         """The state, without pickle: the npz of its arrays."""
         buffer = io.BytesIO()
@@ -189,17 +182,22 @@ class Router:
     def from_bytes(cls, scheme: Scheme, data: bytes) -> "Router":
         """The router whose state `to_bytes` wrote, for the same scheme."""
         router = cls(scheme)
-        with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
-            fresh = router.state._asdict()
-            if set(arrays.files) != set(fresh):
-                raise InputError(f"data: has the arrays {sorted(arrays.files)}, the scheme's state {sorted(fresh)}")
-            loaded = {name: np.ascontiguousarray(arrays[name]) for name in fresh}
-        for name, array in loaded.items():
-            grows = hasattr(scheme, "grown")
-            expected = fresh[name]
-            if array.dtype != expected.dtype or (array.shape != expected.shape and not grows):
+        try:
+            with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
+                loaded = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
+        except (EOFError, OSError, ValueError, zipfile.BadZipFile):
+            raise InputError("data: not what to_bytes wrote") from None
+        fresh = router.state._asdict()
+        if set(loaded) != set(fresh):
+            raise InputError(f"data: has the arrays {sorted(loaded)}, the scheme's state {sorted(fresh)}")
+        check_state = getattr(scheme, "check_state", None)
+        for name, expected in fresh.items():
+            array = loaded[name]
+            if array.dtype != expected.dtype or (array.shape != expected.shape and check_state is None):
                 raise InputError(
                     f"data: {name} is {array.dtype}{array.shape}, the scheme's is {expected.dtype}{expected.shape}"
                 )
         router.state = type(router.state)(**loaded)
+        if check_state is not None:
+            check_state(router.state)
         return router

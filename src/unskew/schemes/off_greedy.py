@@ -15,10 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.hashing import KeyIds, candidate
+from unskew.hashing import KeyIds, candidate, frozen, require_key_ids
 from unskew.kernels import kernel
 from unskew.key_table import EMPTY, fill, find, new_table, with_room
-from unskew.scheme import frozen, register, require_workers
+from unskew.scheme import register, require_workers
 
 
 class State(NamedTuple):
@@ -57,13 +57,11 @@ class OffGreedy(NamedTuple):
     def fit(cls, workers: int, key_ids: KeyIds, counts: npt.NDArray[np.int64]) -> "OffGreedy":
         """Assign the keys `key_ids`, of which the stream has `counts` tuples each. Costs K log(K W)."""
         require_workers(workers)
-        if len(key_ids) != len(counts):
-            raise InputError(f"counts: must have one entry a key ({len(key_ids)}), not {len(counts)}")
-        frequencies = np.asarray(counts, np.int64)
-        table = with_room(new_table(), len(key_ids))
-        _assign_all(
-            table, np.asarray(key_ids, np.uint64), frequencies, np.argsort(-frequencies, kind="stable"), workers
-        )
+        ids, frequencies = require_key_ids(key_ids), frozen(np.asarray(counts, np.int64))
+        if ids.shape != frequencies.shape:
+            raise InputError(f"counts: must have one entry a key ({len(ids)}), not shape {frequencies.shape}")
+        table = with_room(new_table(), len(ids))
+        _assign_all(table, ids, frequencies, np.argsort(-frequencies, kind="stable"), workers)
         return cls(workers, frozen(table.keys), frozen(table.values))
 
     def check(self) -> None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from unskew.kernels import kernel
 from unskew.key_table import EMPTY, fill, find, with_room
 from unskew.scheme import register, require_workers
-from unskew.schemes.potc import State, new_state
+from unskew.schemes.potc import State, check_state, new_state
 
 
 @kernel
@@ -44,3 +44,6 @@ class OnGreedy(NamedTuple):
 
     def grown(self, state: State, tuples: int) -> State:
         return with_room(state, tuples)
+
+    def check_state(self, state: State) -> None:
+        check_state(state, self.workers)

@@ -17,8 +17,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.errors import InputError
 from unskew.kernels import kernel
-from unskew.key_table import EMPTY, fill, find, new_table, with_room
+from unskew.key_table import EMPTY, check_table, fill, find, new_table, with_room
 from unskew.scheme import register, require_workers
 from unskew.schemes.pkg import check_choices, least_loaded_candidate
 
@@ -32,6 +33,12 @@ class State(NamedTuple):
 
 def new_state(workers: int) -> State:
     return State(np.zeros(workers, np.int64), *new_table())
+
+
+def check_state(state: State, workers: int) -> None:
+    if state.load.shape != (workers,):
+        raise InputError(f"data: load is {state.load.shape}, the scheme's is {(workers,)}")
+    check_table(state, below=workers)
 
 
 @kernel
@@ -66,3 +73,6 @@ class StaticPotc(NamedTuple):
 
     def grown(self, state: State, tuples: int) -> State:
         return with_room(state, tuples)
+
+    def check_state(self, state: State) -> None:
+        check_state(state, self.workers)

@@ -9,7 +9,8 @@ ALLOWED = "local, global or probe:SECONDS (such as probe:60)"
 
 class Estimation(NamedTuple):
     """``local``: by what it sent itself (L). ``global``: all sources share one state (the oracle G). ``probe``: local,
-    and every `period` seconds of stream time the estimate is overwritten with the true load (LP)."""
+    and every `period` seconds of stream time the estimate is overwritten with the true load (LP); no effect on a scheme
+    that estimates no load."""
 
     kind: str = "local"
     period: float = 0.0

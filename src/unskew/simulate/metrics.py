@@ -166,7 +166,8 @@ class Load:
 
     def __init__(self, workers: int, samples: int) -> None:
         self.vector = np.zeros(workers, np.int64)
-        self.samples: list[Sample] = []
+        self._samples: list[Sample] = []
+        self._last_time = 0.0
         self._most = 2 * samples
         self._every = FIRST_SAMPLE_EVERY
         self._sums = np.zeros(2, np.float64)  # of max load over all tuples; of t
@@ -190,12 +191,22 @@ class Load:
         while start < len(chosen):
             stop = min(len(chosen), start + self._every - self.messages % self._every)
             _add_load(self.vector, self._sums, self._tops, chosen[start:stop])
+            self._last_time = float(times[stop - 1])
             if self.messages % self._every == 0:
-                self.samples.append(Sample(self.messages, float(times[stop - 1]), self.imbalance, int(self._tops[0])))
-                if len(self.samples) >= self._most:
-                    del self.samples[::2]  # leaves the multiples of the doubled distance
+                self._samples.append(self._sample())
+                if len(self._samples) >= self._most:
+                    del self._samples[::2]  # leaves the multiples of the doubled distance
                     self._every *= 2
             start = stop
+
+    @property
+    def samples(self) -> list[Sample]:
+        """The samples so far; the last one is of now."""
+        complete = not self.messages or (self._samples and self._samples[-1].messages == self.messages)
+        return self._samples if complete else [*self._samples, self._sample()]
+
+    def _sample(self) -> Sample:
+        return Sample(self.messages, self._last_time, self.imbalance, int(self._tops[0]))
 
 
 @kernel

@@ -137,17 +137,24 @@ def table_columns(path: str) -> list[str]:
 
 
 def table_batches(path: str, columns: list[str] | None, size: int) -> Iterator[pa.RecordBatch]:
-    """The rows of a Parquet or CSV file, `columns` only or all of them."""
+    """The rows of a Parquet or CSV file, `columns` only or all of them; at least one batch, if an empty one."""
     try:
         if Path(path).suffix == ".parquet":
-            yield from pa.parquet.ParquetFile(path).iter_batches(size, columns=columns)
-            return
-        as_text = pa.csv.ConvertOptions(
-            include_columns=columns, column_types=dict.fromkeys(table_columns(path), pa.string())
-        )
-        for batch in pa.csv.open_csv(path, convert_options=as_text):
-            for start in range(0, len(batch), size):
-                yield batch.slice(start, size)
+            file = pa.parquet.ParquetFile(path)
+            schema, batches = file.schema_arrow, file.iter_batches(size, columns=columns)
+        else:
+            as_text = dict.fromkeys(table_columns(path), pa.string())
+            options = pa.csv.ConvertOptions(include_columns=columns, column_types=as_text)
+            reader = pa.csv.open_csv(path, convert_options=options)
+            schema = reader.schema
+            batches = (batch.slice(i, size) for batch in reader for i in range(0, len(batch), size))
+        empty = True
+        for batch in batches:
+            empty = False
+            yield batch
+        if empty:
+            kept = [field for field in schema if columns is None or field.name in columns]
+            yield pa.RecordBatch.from_pylist([], pa.schema(kept))
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"path: {path!r} cannot be read: {_one_line(error)}") from None
 

@@ -1,0 +1,27 @@
+"""The simulator with exact replicas: stream, key table, routing and metrics. How it grows with keys K and sources S."""
+
+from timing import console, interleaved, show
+from unskew import make
+from unskew.simulate import simulate
+from unskew.streams import Zipf
+
+MESSAGES = 2_000_000
+
+
+def main() -> None:
+    console.rule("Simulator: from the generated stream to exact metrics, one core")
+    cases = {
+        f"K = {keys:,}, S = {sources}": (
+            lambda k=keys, s=sources: simulate(Zipf(1.0, k, MESSAGES), [make("pkg", 100)], sources=s)
+        )
+        for keys, sources in ((10_000, 1), (10_000, 5), (10_000, 50), (1_000_000, 5))
+    }
+    cases["K = 10,000, S = 5, no replicas"] = lambda: simulate(
+        Zipf(1.0, 10_000, MESSAGES), [make("pkg", 100)], sources=5, replicas=False
+    )
+    cases["the stream alone, K = 10,000"] = lambda: sum(len(c.key_ids()) for c in Zipf(1.0, 10_000, MESSAGES).chunks())
+    show("pkg, W = 100, zipf z=1", interleaved(cases), MESSAGES, "K = 10,000, S = 5")
+
+
+if __name__ == "__main__":
+    main()

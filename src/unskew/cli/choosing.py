@@ -1,0 +1,43 @@
+"""From the options `--scheme`, `--workers` and `--param` to schemes."""
+
+from collections.abc import Callable, Sequence
+
+from unskew.calls import parse_assignment, parse_call
+from unskew.errors import InputError
+from unskew.scheme import SCHEMES, Registration, Scheme, make, registration
+from unskew.simulate import Keys
+
+
+def make_schemes(
+    texts: Sequence[str], workers: int, params: Sequence[str], count_keys: Callable[[], Keys]
+) -> list[Scheme]:
+    """The schemes that `texts` name, such as ``pkg`` or ``pkg(choices=3)``.
+
+    Each of `params` goes to every scheme that has such a parameter. `count_keys` is called once if a scheme is offline.
+    """
+    shared = dict(parse_assignment(text) for text in params)
+    chosen = [(*_read(text), text) for text in texts]
+    for name in shared:
+        if not any(name in entry.parameters for entry, _, _ in chosen):
+            allowed = sorted({parameter for entry, _, _ in chosen for parameter in entry.parameters})
+            raise InputError(f"param: no chosen scheme has {name!r}; allowed are {', '.join(allowed) or 'none'}")
+    keys: Keys | None = None
+    schemes = []
+    for entry, own, text in chosen:
+        if entry.offline:
+            if own:
+                raise InputError(f"scheme: {text!r}: {entry.name} has no parameters")
+            keys = keys or count_keys()
+            schemes.append(entry.type.fit(workers, keys.ids, keys.counts))
+        else:
+            fitting = {name: value for name, value in shared.items() if name in entry.parameters}
+            schemes.append(make(entry.name, workers, **(fitting | own)))
+    return schemes
+
+
+def _read(text: str) -> tuple[Registration, dict[str, object]]:
+    call = parse_call(text)
+    if call is None or call.positional:
+        allowed = ", ".join(sorted(SCHEMES))
+        raise InputError(f"scheme: must be a name or NAME(parameter=value), not {text!r}; allowed names are {allowed}")
+    return registration(call.name), call.named

@@ -1,0 +1,95 @@
+"""`unskew route`: the decisions for a file, row by row, for anyone to check."""
+
+import os
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Annotated
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import typer
+
+from unskew import Router, salts_for
+from unskew.cli.choosing import make_schemes
+from unskew.cli.output import check_can_write, console, print_json, progress_bar
+from unskew.errors import InputError
+from unskew.hashing import frozen, key_ids
+from unskew.scheme import Scheme
+from unskew.simulate import Keys, frequencies
+from unskew.simulate.simulator import Progress
+from unskew.streams import CHUNK, File
+from unskew.streams.files import TABLES, seconds, table_batches, table_columns
+
+ADDED = ("worker", "salt")
+
+
+def route(
+    source: Annotated[Path, typer.Option("--in", help="A .parquet or .csv file.")],
+    out: Annotated[Path, typer.Option(help="The file to write, .parquet or .csv.")],
+    key: Annotated[str, typer.Option(help="The key column.")],
+    scheme: Annotated[str, typer.Option(help="A scheme, such as pkg or pkg(choices=3).")] = "pkg",
+    workers: Annotated[int, typer.Option(help="Workers W, at least 1.")] = 10,
+    param: Annotated[list[str] | None, typer.Option(help="A scheme's parameter, such as choices=3; repeat.")] = None,
+    time: Annotated[str, typer.Option(help="The time column: seconds or timestamps.")] = "",
+    force: Annotated[bool, typer.Option("--force", help="Replace the output file if it exists.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of a sentence.")] = False,
+) -> None:
+    """Add the columns worker and salt to a file: one source, in file order.
+
+    `worker` is what the scheme decided. `salt` is the number that makes Spark decide the same:
+    df.repartition(W, key, salt) puts the row in partition number `worker`.
+
+    Example: [bold]unskew route --scheme pkg --workers 10 --in keys.parquet --key key --out routed.parquet[/bold]
+    """
+    stream = File(str(source), key=key, time=time)
+    for path in (source, out):
+        if path.suffix not in TABLES:
+            raise InputError(f"route: {str(path)!r} must end in {' or '.join(TABLES)}")
+    taken = sorted(set(ADDED) & set(table_columns(str(source))))
+    if taken:
+        raise InputError(f"in: {str(source)!r} has a column {taken[0]!r} already; it would be overwritten")
+    if out.exists() and out.samefile(source):
+        raise InputError("out: must be another file than --in")
+    check_can_write(out, force)
+
+    def count_keys() -> Keys:
+        with progress_bar("counting keys", stream.length) as done:
+            return frequencies(stream, done)
+
+    (chosen,) = make_schemes([scheme], workers, param or [], count_keys)
+    with progress_bar("routing", stream.length) as done:
+        rows = _write(_routed(stream, chosen, done), out)
+    if as_json:
+        print_json({"scheme": scheme, "workers": workers, "rows": rows, "out": str(out)})
+    else:
+        console.print(f"{rows:,} rows routed over {workers} workers: {out}")
+
+
+def _routed(stream: File, scheme: Scheme, done: Progress) -> Iterator[pa.RecordBatch]:
+    router = Router(scheme)
+    for batch in table_batches(stream.path, None, CHUNK):
+        ids = key_ids(batch.column(stream.key))
+        times = seconds(batch.column(stream.time), stream.time) if stream.time else None
+        workers = router.route(ids, times)
+        salts = salts_for(frozen(ids), frozen(workers), scheme.workers)
+        done(len(ids))
+        yield batch.append_column("worker", pa.array(workers)).append_column("salt", pa.array(salts))
+
+
+def _write(batches: Iterator[pa.RecordBatch], out: Path) -> int:
+    """Write beside `out` and move there at the end, so that a failure leaves nothing half done."""
+    unfinished = out.with_name(f".{out.name}.unfinished")
+    kind = pa.parquet.ParquetWriter if out.suffix == ".parquet" else pa.csv.CSVWriter
+    first = next(batches)
+    rows = 0
+    try:
+        with kind(unfinished, first.schema) as writer:
+            for batch in chain([first], batches):
+                writer.write_batch(batch)
+                rows += len(batch)
+        os.replace(unfinished, out)
+    finally:
+        unfinished.unlink(missing_ok=True)
+    return rows
