@@ -41,7 +41,7 @@ figure svg { display: block; width: 100%; height: auto; fill: currentColor; }
 figure svg text { font-family: inherit !important; }
 figcaption { color: var(--soft); font-size: 0.95rem; margin-top: 0.75rem; }
 """
-NUMBER = re.compile(r"[-+~≈]?[\d.,]+(e[-+]?\d+)?\s?(%|[a-zµ/]{1,6})?")
+NUMBER = re.compile(r"[-+~≈]?\.?\d")  # how a cell with a number begins
 
 
 class Page:
@@ -64,9 +64,9 @@ class Page:
         self._parts.append(f"<pre><code>{escape(text)}</code></pre>")
 
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        """A table; a column that holds only numbers is set to the right."""
+        """A table; a column of numbers is set to the right."""
         texts = [[str(cell) for cell in row] for row in rows]
-        numeric = [bool(texts) and all(NUMBER.fullmatch(row[i]) for row in texts) for i in range(len(headers))]
+        numeric = [bool(texts) and all(NUMBER.match(row[i]) for row in texts) for i in range(len(headers))]
 
         def line(tag: str, cells: Sequence[str]) -> str:
             kinds = (' class="number"' if right else "" for right in numeric)
