@@ -1,0 +1,68 @@
+"""A local Spark for our own commands: Java checked first, silent on the terminal, nothing left behind."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from unskew.errors import InputError
+
+LEAST_JAVA = 17
+INSTALL_JAVA = "type: sudo apt-get install openjdk-17-jre-headless (Debian, Ubuntu) or brew install openjdk@17 (macOS)"
+
+
+@contextmanager
+def local_spark(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
+    """A Spark in this process on all cores, stopped at the end. Its files and its log are in `folder`.
+
+    Only for commands that own their process: a session of the user's is never touched by anything else in unskew.
+    """
+    require_java()
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark takes the python3 of the PATH
+    conf = SparkConf().setAll(
+        [
+            ("spark.master", "local[*]"),
+            ("spark.app.name", "unskew"),
+            ("spark.driver.host", "127.0.0.1"),
+            ("spark.driver.bindAddress", "127.0.0.1"),
+            ("spark.local.dir", str(folder)),
+            ("spark.sql.warehouse.dir", str(folder / "warehouse")),
+            ("spark.ui.enabled", "false"),
+            ("spark.ui.showConsoleProgress", "false"),
+            *(settings or {}).items(),
+        ]
+    )
+    log = folder / "spark.log"
+    with log.open("wb") as file:  # the JVM keeps it as its standard error
+        try:
+            gateway = launch_gateway(conf, popen_kwargs={"stderr": file})
+        except PySparkRuntimeError:
+            last = (log.read_text(errors="replace").strip().splitlines() or ["it says nothing"])[-1]
+            raise InputError(f"spark: a local Spark does not start: {last}") from None
+    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+    try:
+        yield session
+    finally:
+        session.stop()
+
+
+def require_java() -> None:
+    """InputError, with the line to type, unless a Java that can run Spark is there."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if java is None or shutil.which(java) is None:
+        where = f"in JAVA_HOME ({home})" if home else "on this machine"
+        raise InputError(f"java: Spark needs Java {LEAST_JAVA} or newer, and there is none {where}; {INSTALL_JAVA}")
+    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    version = re.search(r'version "(?:1\.)?(\d+)', said)
+    if version and int(version[1]) < LEAST_JAVA:
+        raise InputError(f"java: Spark needs Java {LEAST_JAVA} or newer, not {version[1]} ({java}); {INSTALL_JAVA}")
