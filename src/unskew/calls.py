@@ -22,7 +22,9 @@ def parse_call(text: str) -> Call | None:
             return None
         positional = [ast.literal_eval(argument) for argument in expression.args]
         named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in expression.keywords}
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+        return None
+    if len(named) < len(expression.keywords):  # a name given twice
         return None
     return Call(expression.func.id, positional, named)
 

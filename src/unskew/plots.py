@@ -28,7 +28,7 @@ def runs_figure(results: Sequence[Result], labels: Sequence[str]) -> Any:
         colour = COLOURS[i % len(COLOURS)]
         fraction = [max(sample.imbalance / sample.messages, 1e-9) for sample in result.samples]
         through_time.plot([sample.messages for sample in result.samples], fraction, label=label, color=colour)
-        mean = result.messages / result.workers
+        mean = max(1, result.messages) / result.workers
         loads.plot([load / mean for load in sorted(result.load, reverse=True)], label=label, color=colour, marker=".")
     through_time.set(xlabel="messages t", ylabel="imbalance I(t) / t", yscale="log", title="Imbalance through time")
     loads.set(xlabel="worker, most loaded first", ylabel="load / mean load", title="Load at the end")

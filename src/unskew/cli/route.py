@@ -43,10 +43,10 @@ def route(
 
     Example: [bold]unskew route --scheme pkg --workers 10 --in keys.parquet --key key --out routed.parquet[/bold]
     """
-    stream = File(str(source), key=key, time=time)
-    for path in (source, out):
+    for option, path in (("in", source), ("out", out)):
         if path.suffix not in TABLES:
-            raise InputError(f"route: {str(path)!r} must end in {' or '.join(TABLES)}")
+            raise InputError(f"{option}: {str(path)!r} must end in {' or '.join(TABLES)}")
+    stream = File(str(source), key=key, time=time)
     taken = sorted(set(ADDED) & set(table_columns(str(source))))
     if taken:
         raise InputError(f"in: {str(source)!r} has a column {taken[0]!r} already; it would be overwritten")
@@ -64,7 +64,7 @@ def route(
     if as_json:
         print_json({"scheme": scheme, "workers": workers, "rows": rows, "out": str(out)})
     else:
-        console.print(f"{rows:,} rows routed over {workers} workers: {out}")
+        console.print(f"{rows:,} rows routed over {workers} workers: {out}", markup=False, soft_wrap=True)
 
 
 def _routed(stream: File, scheme: Scheme, done: Progress) -> Iterator[pa.RecordBatch]:
@@ -90,6 +90,8 @@ def _write(batches: Iterator[pa.RecordBatch], out: Path) -> int:
                 writer.write_batch(batch)
                 rows += len(batch)
         os.replace(unfinished, out)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        raise InputError(f"out: {str(out)!r} cannot be written: {str(error).splitlines()[0]}") from None
     finally:
         unfinished.unlink(missing_ok=True)
     return rows

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
 from unskew import simulate as simulator
@@ -69,7 +70,7 @@ def simulate(
         )
     if plot is not None:
         save_runs(results, plot, [name_of(result) for result in results])
-        notes.print(f"picture written to {plot}")
+        notes.print(f"picture written to {plot}", markup=False, soft_wrap=True)
     if as_json:
         for result in results:
             print_json(result.to_dict())
@@ -86,7 +87,7 @@ M/s: million messages routed and measured a second."""
 def _show(results: list[Result]) -> None:
     first = results[0]
     console.print(
-        f"[bold]{first.stream}[/bold]: {first.messages:,} messages, {first.keys:,} keys, p1 {first.p1:.2%}\n"
+        f"[bold]{escape(first.stream)}[/bold]: {first.messages:,} messages, {first.keys:,} keys, p1 {first.p1:.2%}\n"
         f"{first.workers} workers, {first.sources} sources, fed by {first.feed}, {first.estimation} load estimation"
     )
     names = [name_of(result) for result in results]

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, key_ids
 from unskew.kernels import kernel
+from unskew.key_table import SMALLEST
 from unskew.scheme import Router, Scheme, Times, Workers, registration_of, require_integer
 from unskew.simulate.estimation import Estimation, parse_estimation
 from unskew.simulate.metrics import Keys, Load, Replicas, replicas_lower_bound
@@ -27,6 +28,7 @@ from unskew.streams import Chunk, Stream
 FEEDS = ("round_robin", "key")
 SOURCE_SALT = 2**31 - 1  # the hash that deals keys to sources: one that no scheme uses to choose a worker
 MOST_SOURCES = 1_000_000
+MOST_WORKERS = 10_000_000  # each has its load in every source and in the result
 
 Progress = Callable[[int], None]  # gets the number of tuples done since the last call
 Positions = slice | npt.NDArray[np.intp]  # which tuples of a segment enter at one source
@@ -50,6 +52,8 @@ def simulate(
     stream has none ("key"). `estimation`: "local", "global" or "probe:SECONDS". `replicas`: count keys and replicas.
     `oracle`: also run a global oracle beside each run and report how often the sources decide as it does.
     """
+    for scheme in schemes:
+        require_integer("workers", scheme.workers, 1, MOST_WORKERS)
     require_integer("sources", sources, 1, MOST_SOURCES)
     require_integer("samples", samples, 1, 1_000_000)
     if feed not in FEEDS:
@@ -78,8 +82,9 @@ def simulate(
 
 
 def _load_kernels(schemes: Sequence[Scheme]) -> None:
-    """Route one tuple with a throwaway run of each scheme, so that no compilation counts as simulated time."""
-    ids, times, local = np.zeros(1, np.uint64), np.zeros(1), Estimation("local")
+    """Route a few tuples with a throwaway run of each scheme, so that no compilation counts as simulated time."""
+    ids = np.zeros(SMALLEST // 2 + 1, np.uint64)  # the fewest that make the tables of keys and replicas grow
+    times, local = np.zeros(len(ids)), Estimation("local")
     for scheme in schemes:
         _Run(scheme, 1, local, True, False, 1).chunk(ids, times, None, 0, Keys().rows(ids), 1)
 
@@ -123,7 +128,7 @@ class _Run:
         self._load = Load(scheme.workers, samples)
         self._replicas = Replicas(scheme.workers) if replicas else None
         self._agreed = 0
-        self._probes = 0
+        self._probes = -np.inf  # the last one, as its number of periods since time 0
         self._seconds = 0.0
 
     def chunk(
@@ -173,14 +178,14 @@ class _Run:
         if not self._probing or not len(times):
             yield slice(0, len(times))
             return
-        due = np.maximum.accumulate(np.floor(times / self._estimation.period).astype(np.int64))
-        cuts = np.flatnonzero(np.diff(due, prepend=min(self._probes, int(due[0])))).tolist()
-        starts = sorted({0, *cuts})
+        due = np.maximum.accumulate(np.floor(times / self._estimation.period))  # probes so far, by the clock
+        cuts = np.flatnonzero(due[1:] > due[:-1]) + 1
+        starts = [0, *cuts.tolist()]
         for start, stop in zip(starts, [*starts[1:], len(times)], strict=True):
             if due[start] > self._probes and self._load.messages:
                 for router in self._routers:
                     router.state.load[:] = self._load.vector
-            self._probes = max(self._probes, int(due[start]))
+            self._probes = max(self._probes, float(due[start]))
             yield slice(start, stop)
 
     def result(self, stream: str, feed: str, keys: Keys | None, key_seconds: float, stream_seconds: float) -> Result:

@@ -1,12 +1,11 @@
 """Streams from text: ``zipf(z=1.0, keys=10_000, messages=1_000_000)``, or the name of a file."""
 
 import inspect
-from pathlib import Path
 
 from unskew.calls import parse_call
 from unskew.errors import InputError
 from unskew.streams.drift import Drift
-from unskew.streams.files import TABLES, WORDS, File, Graph
+from unskew.streams.files import TABLES, WORDS, File, Graph, is_file
 from unskew.streams.lognormal import Lognormal
 from unskew.streams.matched import Matched, StandIn
 from unskew.streams.stream import Stream, expression_name
@@ -19,7 +18,7 @@ STREAMS: dict[str, type[Stream]] = {
 
 def parse(text: str, *, key: str = "", time: str = "", seed: int | None = None) -> Stream:
     """The stream that `text` describes; `key` and `time` are columns of a file, `seed` is for a text without one."""
-    if text.endswith((*TABLES, *WORDS)) or Path(text).is_file():
+    if text.endswith((*TABLES, *WORDS)) or is_file(text):
         return File(text, key=key, time=time)
     if key or time:
         raise InputError(f"key: only a file has columns, and {text!r} is not a file")

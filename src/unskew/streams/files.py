@@ -1,10 +1,11 @@
 """Streams read from files, in file order and in constant memory.
 
 Parquet keeps its column types. In CSV every key is a string (so that "007" stays what it is); the first line names the
-columns. A text file is a stream of words, split at white space.
+columns. A text file is a stream of words, split at ASCII white space (as Spark's split does with \\s).
 """
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,12 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from unskew.errors import InputError
-from unskew.streams.stream import CHUNK, Chunk, Stream
+from unskew.streams.stream import CHUNK, Chunk, Stream, is_integer, require
 
 TABLES = (".parquet", ".csv")
 WORDS = (".txt", ".text", ".md", ".log")
 TEXT_BLOCK = 1 << 20  # bytes
+CSV_BLOCK = 1 << 25  # bytes: the longest row that can be read
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class File(Stream):
                 column = getattr(self, parameter)
                 if column and column not in names:
                     raise InputError(f"{parameter}: {self.path} has no column {column!r}; it has {', '.join(names)}")
+                if names.count(column) > 1:
+                    raise InputError(
+                        f"{parameter}: {self.path} has {names.count(column)} columns {column!r}; rename one"
+                    )
         elif self.key or self.time or self.source:
             raise InputError(f"key: {self.path} is a text file of words; it has no columns")
 
@@ -66,7 +72,8 @@ class File(Stream):
     def _columns(self, size: int) -> Iterator[tuple[Any, Any, Any]]:
         if Path(self.path).suffix not in TABLES:
             for words in _words(self.path):
-                yield words, None, None
+                for start in range(0, len(words), size):
+                    yield words.slice(start, size), None, None
             return
         wanted = [name for name in dict.fromkeys([self.key, self.time, self.source]) if name]
         for batch in table_batches(self.path, wanted, size):
@@ -88,7 +95,8 @@ class Graph(Stream):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if Path(self.path).suffix not in TABLES:
+        require("seed", self.seed, "an integer of at least 0", is_integer(self.seed, 0))
+        if Path(str(self.path)).suffix not in TABLES:
             raise InputError(f"path: a graph is a {' or '.join(TABLES)} file with two columns, not {self.path!r}")
         self._file  # noqa: B018  (checks the columns now rather than at the first chunk)
 
@@ -119,11 +127,19 @@ def _joined(arrays: list[Any]) -> pa.Array:
 
 def check_readable(path: str) -> None:
     """InputError unless `path` is a file of a kind that can be read."""
-    file = Path(path)
-    if not file.is_file():
+    if not is_file(path):
         raise InputError(f"path: {path!r} is not a file")
+    file = Path(path)
     if file.suffix not in (*TABLES, *WORDS):
         raise InputError(f"path: {path!r} ends in {file.suffix!r}; allowed are {', '.join((*TABLES, *WORDS))}")
+
+
+def is_file(path: Any) -> bool:
+    """Whether `path` names a file; whatever cannot be a file's name does not."""
+    try:
+        return isinstance(path, str) and Path(path).is_file()
+    except OSError:  # longer than a name can be
+        return False
 
 
 def table_columns(path: str) -> list[str]:
@@ -131,7 +147,7 @@ def table_columns(path: str) -> list[str]:
     try:
         if Path(path).suffix == ".parquet":
             return list(pa.parquet.read_schema(path).names)
-        return list(pa.csv.open_csv(path).schema.names)
+        return list(_open_csv(path).schema.names)
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"path: {path!r} cannot be read as {Path(path).suffix[1:]}: {_one_line(error)}") from None
 
@@ -144,8 +160,7 @@ def table_batches(path: str, columns: list[str] | None, size: int) -> Iterator[p
             schema, batches = file.schema_arrow, file.iter_batches(size, columns=columns)
         else:
             as_text = dict.fromkeys(table_columns(path), pa.string())
-            options = pa.csv.ConvertOptions(include_columns=columns, column_types=as_text)
-            reader = pa.csv.open_csv(path, convert_options=options)
+            reader = _open_csv(path, include_columns=columns, column_types=as_text)
             schema = reader.schema
             batches = (batch.slice(i, size) for batch in reader for i in range(0, len(batch), size))
         empty = True
@@ -159,35 +174,57 @@ def table_batches(path: str, columns: list[str] | None, size: int) -> Iterator[p
         raise InputError(f"path: {path!r} cannot be read: {_one_line(error)}") from None
 
 
+def _open_csv(path: str, **convert: Any) -> Any:
+    return pa.csv.open_csv(
+        path,
+        pa.csv.ReadOptions(block_size=CSV_BLOCK),
+        pa.csv.ParseOptions(newlines_in_values=True),
+        pa.csv.ConvertOptions(**convert),
+    )
+
+
 def _words(path: str) -> Iterator[pa.Array]:
-    with open(path, "rb") as file:
-        unfinished = b""
-        while block := file.read(TEXT_BLOCK):
-            words = (unfinished + block).split()
-            ends_inside_word = not block[-1:].isspace()
-            unfinished = words.pop() if ends_inside_word and words else b""
-            if words:
-                yield pa.array(words, pa.binary())
-        if unfinished:
-            yield pa.array([unfinished], pa.binary())
+    try:
+        with open(path, "rb") as file:
+            unfinished = b""
+            while block := file.read(TEXT_BLOCK):
+                words = (unfinished + block).split()
+                ends_inside_word = not block[-1:].isspace()
+                unfinished = words.pop() if ends_inside_word and words else b""
+                if words:
+                    yield pa.array(words, pa.binary())
+            if unfinished:
+                yield pa.array([unfinished], pa.binary())
+    except OSError as error:
+        raise InputError(f"path: {path!r} cannot be read: {_one_line(error)}") from None
 
 
 def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
     """A column of numbers (seconds), timestamps or their text as float seconds."""
     try:
-        if pa.types.is_string(times.type):
-            try:
-                times = times.cast(pa.float64())
-            except pa.ArrowInvalid:
-                times = times.cast(pa.timestamp("us"))
+        if pa.types.is_string(times.type) or pa.types.is_large_string(times.type):
+            times = _numbers_or_timestamps(times)
         if pa.types.is_temporal(times.type):
-            times = pc.divide(times.cast(pa.timestamp("us")).cast(pa.int64()).cast(pa.float64()), 1e6)
+            microseconds = times.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
+            times = pc.divide(microseconds.cast(pa.float64(), safe=False), 1e6)
         result = times.cast(pa.float64())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(f"time: column {name!r} must hold seconds or timestamps: {_one_line(error)}") from None
     if result.null_count:
         raise InputError(f"time: column {name!r} has {result.null_count} nulls; every tuple needs its time")
-    return np.asarray(result, np.float64)
+    moments = np.asarray(result, np.float64)
+    if not np.isfinite(moments).all():
+        raise InputError(f"time: column {name!r} must hold finite times, not {moments[~np.isfinite(moments)][0]}")
+    return moments
+
+
+def _numbers_or_timestamps(texts: pa.Array) -> pa.Array:
+    """Texts as what they spell: numbers, or timestamps with a zone or without."""
+    with suppress(pa.ArrowInvalid):
+        return texts.cast(pa.float64())
+    with suppress(pa.ArrowInvalid):
+        return texts.cast(pa.timestamp("us"))
+    return texts.cast(pa.timestamp("us", "UTC"))
 
 
 def _one_line(error: Exception) -> str:

@@ -15,10 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.streams.stream import Generated, require, require_generated
+from unskew.streams.stream import Generated, is_integer, is_number, require, require_generated
 from unskew.streams.zipf import expected_distinct, harmonic, zipf_ranks
 
 MOST_POSSIBLE_KEYS = 10**12
+STEEPEST = 20.0  # exponent
 CLOSE_ENOUGH = 1e-3  # relative error of the expected number of distinct keys
 
 
@@ -54,8 +55,11 @@ class Matched(Generated):
 
     def __post_init__(self) -> None:
         require_generated(self)
-        require("keys", self.keys, "an integer of at least 2", isinstance(self.keys, int) and self.keys >= 2)
-        require("p1", self.p1, f"a share above 1/keys and below 1 (keys={self.keys})", 1 / self.keys < self.p1 < 1)
+        rule = f"an integer from 2 to {MOST_POSSIBLE_KEYS}"
+        require("keys", self.keys, rule, is_integer(self.keys, 2, MOST_POSSIBLE_KEYS))
+        least, most = 1 / self.keys, 1 / harmonic(STEEPEST, self.keys)
+        rule = f"a share above 1/keys = {least:.3g} and at most {most:.7f}"
+        require("p1", self.p1, rule, is_number(self.p1, least, most) and self.p1 > least)
 
     @cached_property
     def exponent_and_possible_keys(self) -> tuple[float, int]:
@@ -77,7 +81,7 @@ class StandIn(Generated):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require("name", self.name, "one of " + ", ".join(PUBLISHED), self.name in PUBLISHED)
+        require("name", self.name, f"one of {', '.join(PUBLISHED)}", self.name in list(PUBLISHED))
         if self.messages == 0:
             object.__setattr__(self, "messages", PUBLISHED[self.name].messages)
         require_generated(self)
@@ -100,7 +104,7 @@ def _solve(messages: int, keys: int, p1: float) -> tuple[float, int]:
     """(exponent, possible keys)."""
 
     def exponent(possible: float) -> float:
-        return _bisect(lambda z: 1.0 / harmonic(z, int(possible)) - p1, 0.0, 20.0)
+        return _bisect(lambda z: 1.0 / harmonic(z, int(possible)) - p1, 0.0, STEEPEST)
 
     def missing(log_possible: float) -> float:
         possible = np.exp(log_possible)

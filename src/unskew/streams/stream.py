@@ -84,20 +84,20 @@ def require(name: str, value: Any, rule: str, holds: bool) -> None:
 
 def require_generated(stream: Any) -> None:
     """The checks that all synthetic streams share."""
-    require("messages", stream.messages, "an integer of at least 0", _is_integer(stream.messages, 0))
-    require("seed", stream.seed, "an integer of at least 0", _is_integer(stream.seed, 0))
-    require("rate", stream.rate, "a positive number of messages a second", _is_number(stream.rate) and stream.rate > 0)
+    require("messages", stream.messages, "an integer of at least 0", is_integer(stream.messages, 0))
+    require("seed", stream.seed, "an integer of at least 0", is_integer(stream.seed, 0))
+    require("rate", stream.rate, "a number of messages a second from 1e-9 to 1e15", is_number(stream.rate, 1e-9, 1e15))
 
 
 def require_zipf(stream: Any) -> None:
-    require("z", stream.z, "a number from 0 to 20", _is_number(stream.z) and 0 <= stream.z <= 20)
-    require("keys", stream.keys, "an integer from 1 to 2**53", _is_integer(stream.keys, 1, 2**53))
+    require("z", stream.z, "a number from 0 to 20", is_number(stream.z, 0, 20))
+    require("keys", stream.keys, "an integer from 1 to 2**53", is_integer(stream.keys, 1, 2**53))
     require_generated(stream)
 
 
-def _is_integer(value: Any, least: int, most: int = 2**63 - 1) -> bool:
+def is_integer(value: Any, least: int, most: int = 2**63 - 1) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and bool(np.isfinite(value))
+def is_number(value: Any, least: float, most: float) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most

@@ -62,13 +62,13 @@ def _integral(x, z):
     """The integral of x^-z from 1 to x; with expm1 so that z near 1 keeps its precision."""
     log_x = np.log(x)
     t = (1.0 - z) * log_x
-    return log_x if abs(t) < 1e-8 else np.expm1(t) / t * log_x
+    return log_x if t == 0.0 else np.expm1(t) / t * log_x
 
 
 @kernel
 def _integral_inverse(y, z):
     t = max(y * (1.0 - z), -1.0)
-    return np.exp(y if abs(t) < 1e-8 else np.log1p(t) / t * y)
+    return np.exp(y if t == 0.0 else np.log1p(t) / t * y)
 
 
 @kernel
