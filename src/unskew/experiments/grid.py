@@ -1,0 +1,178 @@
+"""A grid of simulations, run as one Spark job: one task a pass over a stream.
+
+The whole list of jobs travels with the task's function; a task looks up its own by number, so nothing has to be
+shuffled or stored. Results come back as rows of JSON. The dearest jobs start first, so that no core idles at the end.
+"""
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from unskew.errors import InputError
+from unskew.scheme import Scheme, registration
+from unskew.simulate import Result, Sample, frequencies, simulate
+from unskew.streams import Stream
+
+POLL_SECONDS = 0.5
+
+
+class Fit(NamedTuple):
+    """An offline scheme that is yet to be made: the task counts the keys first."""
+
+    name: str
+    workers: int
+
+
+class Job(NamedTuple):
+    """One pass over one stream with any number of schemes, which may differ in workers."""
+
+    experiment: str
+    data: str  # the stream's short name, such as WP
+    stream: Stream
+    schemes: tuple[Any, ...]  # Scheme, or Fit for an offline one
+    sources: int = 1
+    feed: str = "round_robin"
+    estimation: str = "local"
+    oracle: bool = False
+    replicas: bool = False
+    samples: int = 1
+
+    @property
+    def cost(self) -> float:
+        """A rough measure of the time it takes, in tuples routed."""
+        each = sum(2 + getattr(scheme, "choices", 1) for scheme in self.schemes)
+        return (self.stream.length or 1) * (2 + each * (1 + self.replicas + self.oracle))
+
+    def run(self) -> list[Result]:
+        """Simulate, here and now."""
+        return simulate(
+            self.stream,
+            _fitted(self.schemes, self.stream),
+            sources=self.sources,
+            feed=self.feed,
+            estimation=self.estimation,
+            oracle=self.oracle,
+            replicas=self.replicas,
+            samples=self.samples,
+        )
+
+
+def _fitted(schemes: Sequence[Any], stream: Stream) -> list[Scheme]:
+    if not any(isinstance(scheme, Fit) for scheme in schemes):
+        return list(schemes)
+    keys = frequencies(stream)
+    return [
+        registration(scheme.name).type.fit(scheme.workers, keys.ids, keys.counts) if isinstance(scheme, Fit) else scheme
+        for scheme in schemes
+    ]
+
+
+class Run(NamedTuple):
+    """A job and the result of one of its schemes."""
+
+    job: Job
+    result: Result
+
+    def flat(self) -> dict[str, Any]:
+        """One row of the results table: plain values, the parameters as JSON."""
+        row = self.result.to_dict()
+        shown = {name: row[name] for name in row if name not in ("params", "load", "samples")}
+        return {
+            "experiment": self.job.experiment,
+            "data": self.job.data,
+            **shown,
+            "params": json.dumps(self.result.params),
+        }
+
+    def has(self, name: str, value: Any) -> bool:
+        """Whether the job, the result or the scheme's parameters have this value under this name."""
+        for place in (self.job._asdict(), vars(self.result), self.result.params):
+            if name in place:
+                return bool(place[name] == value)
+        return False
+
+
+class Runs(list[Run]):
+    """All runs of an experiment, to select from."""
+
+    def where(self, **values: Any) -> "Runs":
+        """The runs that have all these values, of job, result or scheme parameters."""
+        return Runs(run for run in self if all(run.has(name, value) for name, value in values.items()))
+
+    def one(self, **values: Any) -> Result:
+        """The first result of `where`; the grid has one."""
+        found = self.where(**values)
+        if not found:
+            raise KeyError(f"the grid has no run with {values}")
+        return found[0].result
+
+    def results(self, **values: Any) -> list[Result]:
+        """The results of `where`."""
+        return [run.result for run in self.where(**values)]
+
+
+def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None]) -> Runs:
+    """Run `jobs` as one Spark job on the session `spark`; `progress` gets the number of jobs done since its last call.
+
+    Any session will do. Progress is finer where the session has a context to ask (not on Spark Connect).
+    """
+    order = sorted(range(len(jobs)), key=lambda number: -jobs[number].cost)
+    dearest_first = [jobs[number] for number in order]
+
+    def tasks(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            for place in batch.column(0).to_pylist():
+                results = [result.to_dict() for result in dearest_first[place].run()]
+                yield pa.RecordBatch.from_pydict({"place": [place], "results": [json.dumps(results)]})
+
+    frame = spark.range(0, len(jobs), 1, len(jobs)).mapInArrow(tasks, "place long, results string")
+    rows = _collect(spark, frame, progress)
+    found = {order[row["place"]]: [_result(values) for values in json.loads(row["results"])] for row in rows}
+    return Runs(Run(job, result) for number, job in enumerate(jobs) for result in found[number])
+
+
+def _result(values: dict[str, Any]) -> Result:
+    return Result(**(values | {"samples": [Sample(**sample) for sample in values["samples"]]}))
+
+
+def _collect(spark: Any, frame: Any, progress: Callable[[int], None]) -> list[Any]:
+    """Collect in a thread, and report the tasks done meanwhile."""
+    outcome: dict[str, Any] = {}
+
+    def work() -> None:
+        try:
+            outcome["rows"] = frame.collect()
+        except Exception as error:
+            outcome["error"] = error
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    seen = 0
+    while thread.is_alive():
+        thread.join(POLL_SECONDS)
+        done = _tasks_done(spark)
+        progress(max(0, done - seen))
+        seen = max(seen, done)
+    if "error" in outcome:
+        raise InputError(f"spark: the grid failed: {_last_line(outcome['error'])}") from outcome["error"]
+    rows: list[Any] = outcome["rows"]
+    progress(len(rows) - seen)
+    return rows
+
+
+def _tasks_done(spark: Any) -> int:
+    try:
+        tracker = spark.sparkContext.statusTracker()
+    except Exception:  # Spark Connect has no context; each of its versions refuses with another error
+        return 0
+    stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+    return sum(stage.numCompletedTasks for stage in stages if stage is not None)
+
+
+def _last_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    raised = [line for line in lines if "Error:" in line and not line.startswith(("at ", "File "))]
+    return (raised or lines or [type(error).__name__])[-1 if raised else 0]

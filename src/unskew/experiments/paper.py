@@ -1,0 +1,98 @@
+"""What a rerun evaluation is made of: a paper, its experiments, and the parts that a page shows."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from unskew.errors import InputError
+from unskew.experiments.claims import NOT_TESTABLE, Claim
+from unskew.experiments.grid import Job, Runs
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the user asked for; every experiment makes its grid from it."""
+
+    paper: str
+    data: Path  # folder of real streams
+    quick: bool = False
+    seed: int = 0  # of the generated streams
+    options: str = ""  # as typed, to be repeated in each claim's command
+
+    def pick(self, full: Any, quick: Any) -> Any:
+        """`full`, or `quick` in a quick run."""
+        return quick if self.quick else full
+
+    def messages(self, full: int, quick: int) -> int:
+        """As `pick`, but a quick run is never the longer one."""
+        return min(full, quick) if self.quick else full
+
+    def command(self, experiment: str) -> str:
+        """What to type to measure the claims of `experiment` again."""
+        return f"unskew reproduce {self.paper} --only {experiment}{self.options}"
+
+
+class Table(NamedTuple):
+    caption: str
+    headers: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+
+class Picture(NamedTuple):
+    name: str  # of its file, without ending
+    figure: Any
+    caption: str
+
+
+Part = str | Table | Picture  # a string is a paragraph
+
+
+class Finding(NamedTuple):
+    """A claim before it is tied to a command."""
+
+    id: str
+    claim: str
+    published: str
+    measured: str
+    verdict: str
+    why: str
+
+
+def not_testable(id: str, claim: str, published: str, why: str) -> Finding:
+    """A claim that cannot be measured here, with the reason."""
+    return Finding(id, claim, published, "-", NOT_TESTABLE, why)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A table, figure or statement of a paper."""
+
+    name: str
+    title: str
+    jobs: Callable[[Settings], list[Job]]
+    claims: Callable[[Runs, Settings], list[Finding]]
+    parts: Callable[[Runs, Settings], list[Part]]
+
+    def judged(self, runs: Runs, settings: Settings) -> list[Claim]:
+        """The claims, each with the command that measures it."""
+        return [Claim(*found, command=settings.command(self.name)) for found in self.claims(runs, settings)]
+
+
+@dataclass(frozen=True)
+class Paper:
+    """A paper whose evaluation is rerun."""
+
+    name: str
+    title: str
+    reference: str
+    introduction: Sequence[str]
+    experiments: Sequence[Experiment]
+
+    def chosen(self, names: Sequence[str]) -> list[Experiment]:
+        """The experiments called `names`, all without any."""
+        known = {experiment.name: experiment for experiment in self.experiments}
+        for name in names:
+            if name not in known:
+                raise InputError(f"only: {name!r} is not part of {self.name}; allowed are {', '.join(known)}")
+        return [experiment for experiment in self.experiments if not names or experiment.name in names]

@@ -1,0 +1,116 @@
+"""Fig. 8 (Q3): skew at the sources. Edges of a graph reach the sources by source vertex, or evenly."""
+
+from unskew import Hash, PartialKey
+from unskew.experiments.claims import verdict
+from unskew.experiments.grid import Job, Runs
+from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, not_testable
+from unskew.experiments.pkg.data import (
+    COLOUR,
+    ORDER,
+    SLASHDOT,
+    WORKERS,
+    absent,
+    drawable,
+    has_real,
+    label,
+    real,
+    shown,
+    stand_in,
+)
+from unskew.plots import new_figure
+
+SOURCES = (5, 10, 15, 20)
+FEEDS = {"round_robin": "uniform", "key": "skewed"}
+
+
+def jobs(settings: Settings) -> list[Job]:
+    streams = {"LJ": stand_in("LJ", settings, quick=500_000)}
+    if has_real(SLASHDOT, settings):
+        streams[SLASHDOT] = real(SLASHDOT, settings)
+    pkg = tuple(PartialKey(workers) for workers in WORKERS)
+    made = [
+        Job("fig8", name, stream, pkg, sources, feed)
+        for name, stream in streams.items()
+        for sources in SOURCES
+        for feed in FEEDS
+    ]
+    hashing = tuple(Hash(workers) for workers in WORKERS)
+    return [*made, *(Job("fig8", name, stream, hashing) for name, stream in streams.items())]
+
+
+def _value(runs: Runs, name: str, feed: str, sources: int, workers: int) -> float:
+    found = runs.one(data=name, scheme="pkg", feed=feed, sources=sources, workers=workers)
+    return found.mean_imbalance_fraction
+
+
+def claims(runs: Runs, settings: Settings) -> list[Finding]:
+    return [finding for name in ("LJ", SLASHDOT) for finding in _claims_on(runs.where(data=name), name, settings)]
+
+
+def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
+    short = "LJ" if name == "LJ" else "SL2"
+    skew = (
+        f"fig8-skew-{short}",
+        f"the imbalance with skew on the sources is similar to that with uniform splitting, on {label(name, settings)}",
+        "similar (LJ shown, SL1 and SL2 alike)",
+    )
+    low = (
+        f"fig8-low-{short}",
+        f"the imbalance remains at very low values, on {label(name, settings)}",
+        "below 1e-4 or so",
+    )
+    if not runs:
+        return [not_testable(*skew, absent(name)), not_testable(*low, absent(name))]
+    cells = [(s, w) for s in SOURCES for w in WORKERS]
+    ratio = {c: _value(runs, name, "key", *c) / _value(runs, name, "round_robin", *c) for c in cells}
+    worst = max(ratio, key=lambda cell: ratio[cell])
+    hashing = {w: runs.one(scheme="hash", workers=w).mean_imbalance_fraction for w in WORKERS}
+    highest = {w: max(_value(runs, name, feed, s, w) for s in SOURCES for feed in FEEDS) for w in WORKERS}
+    return [
+        Finding(
+            *skew,
+            f"skewed over uniform: {min(ratio.values()):.2f} to {ratio[worst]:.2f} (S={worst[0]}, W={worst[1]})",
+            verdict(all(1 / ORDER < value < ORDER for value in ratio.values())),
+            "Rule: averages of I(t) less than one order of magnitude apart, the paper's measure, for every S and W. "
+            + (
+                ""
+                if name != "LJ"
+                else "The stand-in's source vertices are as skewed as its keys, but independent of them."
+            ),
+        ),
+        Finding(
+            *low,
+            "; ".join(f"W={w}: at most {shown(highest[w])}, hashing {shown(hashing[w])}" for w in WORKERS),
+            verdict(all(highest[w] * ORDER <= hashing[w] for w in WORKERS)),
+            "Rule: for every S, W and feed at least one order of magnitude below hashing.",
+        ),
+    ]
+
+
+def parts(runs: Runs, settings: Settings) -> list[Part]:
+    names = list(dict.fromkeys(run.job.data for run in runs))
+    figure = new_figure(11, 3.8)
+    axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
+    for axis, name in zip(axes, names, strict=True):
+        for workers in WORKERS:
+            for feed, style in (("round_robin", "-"), ("key", "--")):
+                values = [drawable(_value(runs, name, feed, sources, workers)) for sources in SOURCES]
+                shape = {"color": COLOUR[workers], "linestyle": style, "marker": "o" if style == "-" else "s"}
+                axis.plot(SOURCES, values, markersize=4, label=f"{workers} workers, {FEEDS[feed]}", **shape)
+        axis.set(yscale="log", xlabel="sources", xticks=SOURCES)
+        axis.set_title(label(name, settings), fontsize=10)
+        axis.grid(axis="y", alpha=0.25)
+    axes[0].set_ylabel("average of I(t), over m")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(WORKERS), frameon=False)
+    return [
+        Picture(
+            "fig8",
+            figure,
+            "Imbalance of the workers when the sources get even shares of the edges (full lines) and when each gets "
+            "the edges of the source vertices that hash to it, so that some sources are much busier (dashed).",
+        )
+    ]
+
+
+EXPERIMENT = Experiment("fig8", "Figure 8: sources that are skewed themselves", jobs, claims, parts)
