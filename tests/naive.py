@@ -144,7 +144,48 @@ def off_greedy(stream, workers, counts=None):
     return [home[key] if key in home else candidate(key, 0, workers) for key in stream]
 
 
+def fanout(stream, workers):
+    """Hot keys, hottest first, fill the least loaded workers up to 2 % over the mean; their tuples go round in turn."""
+    counts = {key: list(stream).count(key) for key in sorted(set(stream))}
+    mean = len(stream) / workers
+    hot = sorted((key for key in counts if counts[key] * 10 * workers > len(stream)), key=lambda key: -counts[key])
+    load = [0.0] * workers
+    for key in counts:
+        if key not in hot:
+            load[candidate(key, 0, workers)] += counts[key]
+    places = {}
+    for key in hot:
+        home = candidate(key, 0, workers)
+        if load[home] + counts[key] <= mean:
+            load[home] += counts[key]
+            continue
+        chosen, level = [], None
+        for worker in sorted(range(workers), key=load.__getitem__):
+            if level is not None and (level <= 1.02 * mean or load[worker] >= level):
+                break
+            chosen.append(worker)
+            level = (counts[key] + sum(load[w] for w in chosen)) / len(chosen)
+        parts = {worker: level - load[worker] for worker in chosen}
+        for worker in chosen:
+            load[worker] = level
+        number = min(16 * len(parts), max(4096, len(parts)))
+        share = {w: max(1, round(part / sum(parts.values()) * number)) for w, part in parts.items()}
+        if len(parts) == 1:
+            share = dict.fromkeys(parts, 1)
+        turns = [(turn / share[worker], worker) for worker in share for turn in range(share[worker])]
+        places[key] = [worker for _, worker in sorted(turns)]
+    seen, decisions = dict.fromkeys(places, 0), []
+    for key in stream:
+        if key in places:
+            decisions.append(places[key][seen[key] % len(places[key])])
+            seen[key] += 1
+        else:
+            decisions.append(candidate(key, 0, workers))
+    return decisions
+
+
 TWINS = {
+    "fanout": fanout,
     "hash": key_grouping,
     "off_greedy": off_greedy,
     "on_greedy": on_greedy,

@@ -8,17 +8,21 @@ workers = router.route(key_ids(["the", "cat", "the"]))
 
 from unskew.errors import InputError
 from unskew.hashing import candidate, key_ids, salt_for, salts_for
-from unskew.scheme import SCHEMES, Router, Scheme, make, register
-from unskew.schemes import Hash, OffGreedy, OnGreedy, PartialKey, Shuffle, StaticPotc
+from unskew.plan import Frequencies, Plan
+from unskew.scheme import SCHEMES, Router, Scheme, make, make_plan, register
+from unskew.schemes import Fanout, Hash, OffGreedy, OnGreedy, PartialKey, Shuffle, StaticPotc
 
 __version__ = "0.1.0"
 __all__ = [
     "SCHEMES",
+    "Fanout",
+    "Frequencies",
     "Hash",
     "InputError",
     "OffGreedy",
     "OnGreedy",
     "PartialKey",
+    "Plan",
     "Router",
     "Scheme",
     "Shuffle",
@@ -26,6 +30,7 @@ __all__ = [
     "candidate",
     "key_ids",
     "make",
+    "make_plan",
     "register",
     "salt_for",
     "salts_for",

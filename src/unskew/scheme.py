@@ -20,6 +20,7 @@ import numpy.typing as npt
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, frozen, require_key_ids
 from unskew.kernels import loop_over
+from unskew.plan import Frequencies, Plan
 
 Times = npt.NDArray[np.float64]
 Workers = npt.NDArray[np.int32]
@@ -39,7 +40,8 @@ class Scheme(Protocol):
     More methods are optional. ``fit(workers, key_ids, counts)`` (a class method) makes an *offline* scheme from the
     frequencies of all keys. ``grown(state, tuples)`` returns the state with room for `tuples` more keys, for a state
     that grows with the keys; ``check_state(state)`` then raises an InputError unless its arrays fit together.
-    ``describe()`` returns the parameters worth showing, where the fields are not.
+    ``describe()`` returns the parameters worth showing, where the fields are not. ``plan(workers, frequencies,
+    **parameters)`` (a class method) makes a `Plan` that can run without a router.
     """
 
     workers: int
@@ -65,6 +67,11 @@ class Registration:
     def offline(self) -> bool:
         """Whether the scheme must know the key frequencies before the first tuple."""
         return hasattr(self.type, "fit")
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """How it can run on Spark: by a plan made beforehand, by live routers."""
+        return ("planned",) * hasattr(self.type, "plan") + ("online",) * (not self.offline)
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -123,6 +130,18 @@ def make(name: str, workers: int, **parameters: Any) -> Scheme:
     scheme: Scheme = entry.type(workers, **parameters)
     scheme.check()
     return scheme
+
+
+def make_plan(name: str, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
+    """The plan that the scheme called `name` makes for measured `frequencies`."""
+    entry = registration(name)
+    if "planned" not in entry.modes:
+        able = ", ".join(sorted(name for name, entry in SCHEMES.items() if "planned" in entry.modes))
+        raise InputError(f"scheme: {name} cannot be planned; allowed are {able}")
+    if not entry.offline:
+        make(name, workers, **parameters)  # for its checks
+    plan: Plan = entry.type.plan(workers, frequencies, **parameters)
+    return plan
 
 
 def require_integer(name: str, value: Any, least: int, most: int) -> None:

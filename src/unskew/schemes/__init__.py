@@ -1,5 +1,6 @@
 """All schemes, one file each. Importing this package registers them."""
 
+from unskew.schemes.fanout import Fanout
 from unskew.schemes.hash import Hash
 from unskew.schemes.off_greedy import OffGreedy
 from unskew.schemes.on_greedy import OnGreedy
@@ -7,4 +8,4 @@ from unskew.schemes.pkg import PartialKey
 from unskew.schemes.potc import StaticPotc
 from unskew.schemes.shuffle import Shuffle
 
-__all__ = ["Hash", "OffGreedy", "OnGreedy", "PartialKey", "Shuffle", "StaticPotc"]
+__all__ = ["Fanout", "Hash", "OffGreedy", "OnGreedy", "PartialKey", "Shuffle", "StaticPotc"]

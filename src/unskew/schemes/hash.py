@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from unskew.hashing import candidate
 from unskew.kernels import kernel
+from unskew.plan import Frequencies, Plan
 from unskew.scheme import register, require_integer, require_workers
 
 
@@ -44,3 +45,8 @@ class Hash(NamedTuple):
 
     def new_state(self) -> State:
         return State(np.zeros(0, np.int64))
+
+    @classmethod
+    def plan(cls, workers: int, frequencies: Frequencies, seed: int = 0) -> Plan:
+        """No key is split, whatever the frequencies."""
+        return Plan("hash", workers, cold_salt=seed)

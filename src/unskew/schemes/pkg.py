@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from unskew.hashing import candidate
 from unskew.kernels import kernel
+from unskew.plan import Frequencies, HotKey, Plan
 from unskew.scheme import register, require_integer, require_workers
 
 
@@ -69,3 +70,19 @@ class PartialKey(NamedTuple):
 
     def new_state(self) -> State:
         return State(np.zeros(self.workers, np.int64))
+
+    @classmethod
+    def plan(cls, workers: int, frequencies: Frequencies, choices: int = 2, seed: int = 0) -> Plan:
+        """Hot keys are dealt evenly over their candidates, the others stay whole on the first.
+
+        The balance is PKG's where few keys are hot. What a plan cannot do is look at the load: hot keys that share a
+        candidate are dealt over it all the same.
+        """
+        salts = tuple(range(seed * choices, (seed + 1) * choices))
+        hot_keys = [
+            HotKey(
+                int(frequencies.key_ids[i]), frequencies.counts[i] / frequencies.messages, salts, frequencies.names[i]
+            )
+            for i in range(frequencies.hot(workers))
+        ]
+        return Plan("pkg", workers, tuple(hot_keys), cold_salt=salts[0])

@@ -1,0 +1,141 @@
+"""A plan: a routing table made beforehand from measured frequencies, key -> the workers it is dealt over.
+
+A plan knows its hot keys only; every other key stays whole on one candidate. A hot key has a list of *places*, and
+its tuples are dealt over them evenly: a worker that should get more has more places. Each place holds the salt that
+sends a tuple to its worker, so a plan becomes Spark columns without any Python in the data path, and can be kept and
+used again on the next day's data: what is not as hot any more is split needlessly, what became hot since is not split.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from unskew.errors import InputError
+from unskew.hashing import KeyIds, candidate, require_key_ids, salt_for
+
+FORMAT = 1
+HEAD = 10  # a key is hot from a share of 1/(HEAD * workers) on: smaller ones even out
+MOST_HOT_KEYS = 2_000  # in a plan; a larger table costs more in the shuffle than it balances
+
+
+class HotKey(NamedTuple):
+    """A key of a plan."""
+
+    key_id: int
+    share: float  # of all tuples, when measured
+    salts: tuple[int, ...]  # one a place; its tuples are dealt over them evenly
+    key: str = ""  # to show to people
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Hot keys and their places, hottest first. Made by a scheme: ``make_plan("fanout", workers, frequencies)``."""
+
+    scheme: str
+    workers: int
+    hot_keys: tuple[HotKey, ...] = ()
+    cold_salt: int = 0  # of every other key
+    predicted_load: tuple[float, ...] = field(default=(), repr=False)  # share of each worker; empty if not predicted
+
+    def table(self) -> pa.Table:
+        """One row a hot key: key, share, its workers, how many places each has."""
+        rows = []
+        for hot in self.hot_keys:
+            places = [int(candidate(np.uint64(hot.key_id), salt, self.workers)) for salt in hot.salts]
+            workers = sorted(set(places))
+            rows.append((hot.key, hot.key_id, hot.share, workers, [places.count(w) for w in workers]))
+        columns = ("key", "key_id", "share", "workers", "places")
+        types = (pa.string(), pa.uint64(), pa.float64(), pa.list_(pa.int32()), pa.list_(pa.int32()))
+        arrays = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(types)]
+        return pa.table(dict(zip(columns, arrays, strict=True)))
+
+    @property
+    def predicted_max_over_mean(self) -> float:
+        return max(self.predicted_load, default=1.0 / self.workers) * self.workers
+
+    def to_json(self) -> str:
+        hot_keys = [{**hot._asdict(), "key_id": f"{hot.key_id:016x}"} for hot in self.hot_keys]
+        return json.dumps(
+            {
+                "unskew_plan": FORMAT,
+                "scheme": self.scheme,
+                "workers": self.workers,
+                "cold_salt": self.cold_salt,
+                "predicted_load": self.predicted_load,
+                "hot_keys": hot_keys,
+            }
+        )
+
+    @classmethod
+    def from_json(cls, text: str) -> "Plan":
+        try:
+            found: Any = json.loads(text)
+            if found["unskew_plan"] != FORMAT:
+                raise InputError(f"plan: format {found['unskew_plan']} is not known; allowed is {FORMAT}")
+            hot_keys = tuple(
+                HotKey(int(hot["key_id"], 16), float(hot["share"]), tuple(map(int, hot["salts"])), str(hot["key"]))
+                for hot in found["hot_keys"]
+            )
+            predicted = tuple(map(float, found["predicted_load"]))
+            return cls(str(found["scheme"]), int(found["workers"]), hot_keys, int(found["cold_salt"]), predicted)
+        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            raise InputError("plan: not what Plan.save wrote") from None
+
+    def save(self, path: str | Path, *, force: bool = False) -> None:
+        """Write the plan as JSON; an existing file is kept unless `force`."""
+        if Path(path).exists() and not force:
+            raise InputError(f"path: {str(path)!r} exists and was kept; use force=True to replace it")
+        Path(path).write_text(self.to_json())
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Plan":
+        """The plan that `save` wrote."""
+        try:
+            return cls.from_json(Path(path).read_text())
+        except OSError as error:
+            raise InputError(f"path: {str(path)!r} cannot be read: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """How often keys occur: the most frequent ones one by one, and how many tuples there are in all."""
+
+    key_ids: KeyIds  # distinct
+    counts: npt.NDArray[np.int64]
+    messages: int  # all tuples, those of other keys included
+    names: Sequence[str] = field(default=(), repr=False)  # of the keys, to show to people; may be left out
+
+    def __post_init__(self) -> None:
+        ids, counts = require_key_ids(self.key_ids), np.asarray(self.counts, np.int64)
+        if ids.shape != counts.shape or (len(self.names) not in (0, len(ids))):
+            raise InputError(f"counts: must have one entry a key ({len(ids)}), not shape {counts.shape}")
+        if len(counts) and (counts.min() < 0 or counts.sum() > self.messages):
+            raise InputError(f"messages: must be at least the sum of the counts {counts.sum()}, not {self.messages}")
+        order = np.argsort(-counts, kind="stable")  # hottest first
+        object.__setattr__(self, "key_ids", ids[order])
+        object.__setattr__(self, "counts", counts[order])
+        object.__setattr__(self, "names", [self.names[i] for i in order] if self.names else [""] * len(ids))
+
+    @classmethod
+    def of(cls, counts: Mapping[int, int]) -> "Frequencies":
+        """From a mapping of key id to count that has every key."""
+        return cls(np.array(list(counts), np.uint64), np.array(list(counts.values()), np.int64), sum(counts.values()))
+
+    def hot(self, workers: int) -> int:
+        """How many keys, from the hottest on, a plan for `workers` workers is about."""
+        return min(MOST_HOT_KEYS, int((self.counts * HEAD * workers > self.messages).sum()))
+
+
+def places_of(key_id: np.uint64, places: Mapping[int, int], workers: int) -> tuple[int, ...]:
+    """The salts of `places` (worker -> how many), in an order in which neighbours differ where they can."""
+    salts = {worker: int(salt_for(key_id, worker, workers)) for worker in places}
+    turns = [(turn / count, worker) for worker, count in places.items() for turn in range(count)]
+    return tuple(salts[worker] for _, worker in sorted(turns))

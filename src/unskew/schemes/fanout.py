@@ -1,0 +1,156 @@
+"""Fan-out: each hot key is split over just enough workers, cold keys stay whole. Offline: needs the frequencies first.
+
+Not from a paper. It aims at the lower bound of replicas for perfect balance, sum over keys of max(1, ceil(p_k W)),
+where PKG gives every key two workers, needed or not, and the hottest no more than two.
+
+How it plans. The mean load is m/W. First every cold key is put where its candidate 0 is (cold: a share under 1/(10 W),
+or not among the measured keys; those are taken as evenly spread). Then the hot keys, hottest first. A key that still
+fits on its candidate 0 without exceeding the mean stays there and needs no entry. Otherwise it gets the least loaded
+workers, as few as keep them all within 2 % of the mean: its tuples fill them up to a common level (water-filling). Its
+shares are rounded to whole places, 16 a worker on average.
+
+Choices made here: among equally loaded workers the lowest number wins; a hot key's tuples take its places in turn.
+"""
+
+import heapq
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.hashing import KeyIds, candidate, frozen
+from unskew.kernels import kernel
+from unskew.key_table import EMPTY, fill, find, new_table, with_room
+from unskew.plan import Frequencies, HotKey, Plan, places_of
+from unskew.scheme import register, require_workers
+
+PLACES_A_WORKER = 16  # on average, for a split key: its workers' shares are right within about 3 %
+MOST_PLACES = 4096  # of one key, unless it has more workers
+TOLERANCE = 1.02  # of the mean, the load up to which hot keys fill a worker
+
+
+class State(NamedTuple):
+    turn: npt.NDArray[np.int64]  # int64[hot keys], the place that the key's next tuple takes
+
+
+@kernel
+def choose(scheme, state, key, now):
+    hot = scheme.values[find(scheme, key)]
+    if hot == EMPTY:
+        return candidate(key, scheme.cold_salt, scheme.workers)
+    first, end = scheme.first_place[hot], scheme.first_place[hot + 1]
+    place = first + state.turn[hot]
+    state.turn[hot] = state.turn[hot] + 1 if place + 1 < end else 0
+    return np.int64(scheme.worker_at[place])
+
+
+@register(
+    "fanout",
+    choose=choose,
+    paper="none: beyond the papers",
+    when="frequencies can be measured beforehand and partial results merged: best balance for the fewest replicas",
+)
+class Fanout(NamedTuple):
+    """Each hot key on just enough workers, cold keys whole. Make it with `fit`, or from any plan with `from_plan`."""
+
+    workers: int  # W
+    keys: npt.NDArray[np.uint64]  # this and the next: a KeyTable of key -> number of the hot key
+    values: npt.NDArray[np.int32]
+    first_place: npt.NDArray[np.int64]  # int64[hot keys + 1], where the places of a hot key begin
+    worker_at: npt.NDArray[np.int32]  # int32[places]
+    cold_salt: int = 0  # the candidate that every other key goes to
+
+    @classmethod
+    def fit(cls, workers: int, key_ids: KeyIds, counts: npt.NDArray[np.int64]) -> "Fanout":
+        """From the counts of all keys. Costs K, and H log(H W) for H hot keys."""
+        require_workers(workers)
+        return cls.from_plan(cls.plan(workers, Frequencies(key_ids, counts, int(np.sum(counts)))))
+
+    @classmethod
+    def plan(cls, workers: int, frequencies: Frequencies) -> Plan:
+        """Hot keys split over just enough workers; see the module's docstring."""
+        hot = frequencies.hot(workers)
+        mean = frequencies.messages / workers
+        load = np.full(workers, (frequencies.messages - frequencies.counts.sum()) / workers)
+        _add_whole_keys(load, frequencies.key_ids[hot:], frequencies.counts[hot:])
+        heap = [(float(amount), worker) for worker, amount in enumerate(load)]
+        heapq.heapify(heap)
+        entries = []
+        for i in range(hot):
+            key_id, count = frequencies.key_ids[i], float(frequencies.counts[i])
+            home = int(candidate(key_id, 0, workers))
+            if load[home] + count <= mean:
+                load[home] += count
+                continue
+            parts = _fill_least_loaded(heap, load, count, TOLERANCE * mean)
+            salts = places_of(key_id, _in_places(parts), workers)
+            share = count / frequencies.messages
+            entries.append(HotKey(int(key_id), share, salts, frequencies.names[i]))
+        shares = load / max(1, frequencies.messages)
+        return Plan("fanout", workers, tuple(entries), predicted_load=tuple(shares.tolist()))
+
+    @classmethod
+    def from_plan(cls, plan: Plan) -> "Fanout":
+        """The scheme that deals as the plan says."""
+        table = with_room(new_table(), len(plan.hot_keys))
+        first_place, worker_at = [0], []
+        for number, hot in enumerate(plan.hot_keys):
+            key = np.uint64(hot.key_id)
+            fill(table, find(table, key), key, number)
+            worker_at += [candidate(key, salt, plan.workers) for salt in hot.salts]
+            first_place.append(len(worker_at))
+        starts, workers = np.array(first_place, np.int64), np.array(worker_at, np.int32)
+        return cls(
+            plan.workers, frozen(table.keys), frozen(table.values), frozen(starts), frozen(workers), plan.cold_salt
+        )
+
+    def check(self) -> None:
+        require_workers(self.workers)
+
+    def new_state(self) -> State:
+        return State(np.zeros(len(self.first_place) - 1, np.int64))
+
+    def describe(self) -> dict[str, Any]:
+        return {"hot_keys": len(self.first_place) - 1}
+
+
+@kernel
+def _add_whole_keys(load, key_ids, counts):
+    for i in range(len(key_ids)):
+        load[candidate(key_ids[i], 0, len(load))] += counts[i]
+
+
+def _fill_least_loaded(
+    heap: list[tuple[float, int]], load: npt.NDArray[np.float64], count: float, limit: float
+) -> dict[int, float]:
+    """Put `count` on the least loaded workers, on as few as keep their level under `limit`; what each of them got.
+
+    The heap holds, for each worker, its load or a smaller former one: a stale entry is corrected when it comes up.
+    """
+    chosen: list[int] = []
+    level, content = np.inf, count
+    while heap and level > limit:
+        amount, worker = heapq.heappop(heap)
+        if amount < load[worker]:
+            heapq.heappush(heap, (float(load[worker]), worker))
+            continue
+        if amount >= level:  # a further worker would get nothing
+            heapq.heappush(heap, (amount, worker))
+            break
+        chosen.append(worker)
+        content += amount
+        level = content / len(chosen)
+    parts = {worker: level - float(load[worker]) for worker in chosen}
+    for worker in chosen:
+        load[worker] = level
+        heapq.heappush(heap, (level, worker))
+    return parts
+
+
+def _in_places(parts: dict[int, float]) -> dict[int, int]:
+    """Each worker's part as a number of places, at least one."""
+    if len(parts) == 1:
+        return dict.fromkeys(parts, 1)
+    places = min(PLACES_A_WORKER * len(parts), max(MOST_PLACES, len(parts)))
+    total = sum(parts.values())
+    return {worker: max(1, round(part / total * places)) for worker, part in parts.items()}
