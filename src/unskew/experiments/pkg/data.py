@@ -97,6 +97,6 @@ def fractions(results: list[Result]) -> list[float]:
     return [result.imbalance_fraction for result in results]
 
 
-def drawable(fraction: float) -> float:
-    """For logarithmic axes: perfect balance is drawn at their lower edge."""
-    return max(fraction, 1e-10)
+def drawable(fraction: float, messages: int) -> float:
+    """For logarithmic axes: an imbalance of less than one message is drawn as one."""
+    return max(fraction, 1 / messages)

@@ -13,13 +13,11 @@ from unskew.experiments.pkg.data import (
     ORDER,
     SLASHDOT,
     WORKERS,
-    drawable,
     has_real,
     label,
     lognormal,
     percent,
     real,
-    shown,
     stand_in,
 )
 from unskew.plots import new_figure
@@ -119,16 +117,14 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         axis.set_ylabel("average of I(t), over m")
     handles, labels = axes.flat[0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=len(WORKERS), frameon=False)
-    worst = max(values["L20"] for name, workers, values in cells if workers <= 10)
     return [
         Picture(
             "fig4",
             figure,
             "Imbalance as a share of all messages, lower is better: hashing (H), PKG with an oracle that knows all "
-            "loads (G), and PKG with 5 to 20 sources that know only what they sent themselves (L5 ... L20). Where "
-            "p1 allows balance, the sources do nearly as well as the oracle without a word between them: with 20 of "
-            f"them and up to 10 workers at most {shown(worst)}. Where a curve is flat and high, one key is too hot "
-            "for two workers. "
+            "loads (G), and PKG with 5 to 20 sources that know only what they sent themselves (L5 ... L20). Where p1 "
+            "allows balance, such sources come close to the oracle without a word between them. Where a curve is flat "
+            "and high, one key is too hot for two workers. "
             + ("" if settings.quick else "TW is the first tenth of its stand-in. ")
             + "SL2 is the real graph Slashdot0902.",
         )
@@ -137,7 +133,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
 
 def _panel(axis: Any, cells: list[tuple[int, dict[str, float]]], methods: list[str]) -> None:
     for workers, values in cells:
-        line = [drawable(values[method]) for method in methods]
+        line = [values[method] for method in methods]
         axis.plot(methods, line, marker="o", markersize=4, color=COLOUR[workers], label=f"{workers} workers")
     axis.set_yscale("log")
     axis.grid(axis="y", alpha=0.25)

@@ -82,7 +82,7 @@ def _probing(runs: Runs) -> Finding:
     return Finding(
         "fig5-probing",
         "probing the true loads every minute (L5P1) does not improve on local estimation (L5)",
-        "curves of L5P1 and L5 alike; no numbers",
+        "no improvement; no numbers in the text",
         f"average I(t) with probing over without: from {ratios[best]:.2f} ({best[0]} W={best[1]}) to "
         f"{ratios[worst]:,.1f} ({worst[0]} W={worst[1]}); more than doubled in {harmed} of {len(ratios)} cells",
         # an improvement would be a clear one: less than half the imbalance somewhere
@@ -90,7 +90,7 @@ def _probing(runs: Runs) -> Finding:
         "Rule: probing halves the average of I(t) in no cell. What it does depends on the messages between two "
         "probes. After a probe all 5 sources see the same difference and each corrects all of it, so together they "
         "overcorrect five-fold: on WP and TW, with thousands of messages a minute, probing harms. On CT a minute "
-        "has 16 messages, so little that the sources act almost as one: there it helps. The paper saw neither.",
+        "has 16 messages, so little that the sources act almost as one: there it helps. The paper reports neither.",
     )
 
 
@@ -169,7 +169,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             for workers in WORKERS:
                 result = _cell(runs, name, method, workers)
                 hours = [(sample.time - result.samples[0].time) / 3600 for sample in result.samples]
-                values = [drawable(max(sample.imbalance, 0.1) / result.messages) for sample in result.samples]
+                values = [drawable(sample.imbalance / result.messages, result.messages) for sample in result.samples]
                 axis.plot(hours, values, color=COLOUR[workers], linewidth=1, label=f"{workers} workers")
             axis.set_yscale("log")
             axis.set_title(f"{label(name, settings)}: {method}", fontsize=10)

@@ -125,7 +125,7 @@ def _workers(runs: Runs) -> Finding:
 
 
 def parts(runs: Runs, settings: Settings) -> list[Part]:
-    lines = _points(runs)
+    lines, messages = _points(runs), runs[0].result.messages
     sizes = sorted({keys for keys, _ in lines})
     figure = new_figure(11, 3.6)
     axes = figure.subplots(1, len(sizes), sharey=True)
@@ -134,9 +134,9 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             line = lines[keys, workers]
             exponents = [z for z, _ in line]
             colour = COLOUR[workers]
-            middle = [drawable(median(values)) for _, values in line]
+            middle = [drawable(median(values), messages) for _, values in line]
             axis.plot(exponents, middle, color=colour, marker="o", markersize=3, label=f"{workers} workers")
-            low, high = ([drawable(pick(values)) for _, values in line] for pick in (min, max))
+            low, high = ([drawable(pick(values), messages) for _, values in line] for pick in (min, max))
             axis.fill_between(exponents, low, high, color=colour, alpha=0.15, linewidth=0)
             bound = [(z, p1(z, keys) / 2 - 1 / workers) for z in exponents if p1(z, keys) * workers > HOT]
             if bound:
@@ -153,7 +153,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             figure,
             "PKG's imbalance as a share of all messages against the skew of the keys. Line: the median over hash "
             "functions; band: their range, since where the hottest keys collide is luck; dots: the lower bound "
-            "p1/2 - 1/W. Left of the step PKG balances perfectly; where it comes depends on p1 and W alone.",
+            "p1/2 - 1/W. Left of the step PKG balances to a message or so; p1 and W decide where it comes.",
         )
     ]
 

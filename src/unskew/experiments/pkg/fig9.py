@@ -86,10 +86,10 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
 
 def parts(runs: Runs, settings: Settings) -> list[Part]:
     figure = new_figure(7.5, 4.2)
-    axis = figure.subplots()
+    axis, messages = figure.subplots(), runs[0].result.messages
     for colour, workers in zip(COLOURS, WORKERS, strict=False):
         line = _fractions(runs, workers)
-        middle = [drawable(median(values)) for values in line.values()]
+        middle = [drawable(median(values), messages) for values in line.values()]
         axis.plot(list(line), middle, color=colour, marker="o", markersize=4, label=f"{workers} workers")
     axis.set(xscale="log", yscale="log", xlabel="choices d", ylabel="I(m) / m")
     ticks = [2, 4, 9, 20, 50, 100]
