@@ -110,7 +110,7 @@ def odd_columns(words: DataFrame) -> DataFrame:
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
-    "unknown scheme": ({"scheme": "pgk"}, r"scheme: 'pgk' is not known; allowed are hash, off_greedy, .*pkg"),
+    "unknown scheme": ({"scheme": "pgk"}, r"scheme: 'pgk' is not known; allowed are .*pkg"),
     "offline scheme": ({"scheme": "off_greedy"}, r"scheme: off_greedy is offline.*OffGreedy\.fit"),
     "unregistered scheme": ({"scheme": (16,)}, r"scheme: tuple is not registered"),
     "bad parameter": ({"scheme": PartialKey(16, choices=0)}, r"choices: must be .* not 0"),
