@@ -1,0 +1,46 @@
+"""`unskew reproduce` end to end, with the cheapest part of the PKG paper."""
+
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from unskew import InputError, PartialKey
+from unskew.cli import app
+from unskew.experiments.grid import Job, run_on_spark
+from unskew.streams import Zipf
+
+
+def test_the_grid_gives_what_the_simulator_gives_here(spark: SparkSession) -> None:
+    jobs = [Job("x", f"z={z}", Zipf(z, 100, 2_000), (PartialKey(5), PartialKey(9))) for z in (0.5, 1.5)]
+    done: list[int] = []
+    runs = run_on_spark(spark, jobs, done.append)
+    assert sum(done) == len(jobs)
+    for job in jobs:
+        here = [result.load for result in job.run()]
+        assert [result.load for result in runs.results(data=job.data)] == here
+        assert runs.one(data=job.data).samples == job.run()[0].samples
+
+
+def test_a_failing_job_is_one_clear_line(spark: SparkSession) -> None:
+    job = Job("x", "ZF", Zipf(1.0, 10, 100), (PartialKey(5),), estimation="telepathy")
+    with pytest.raises(InputError, match=r"^spark: the grid failed: .*estimation: must be local"):
+        run_on_spark(spark, [job], lambda done: None)
+
+
+def test_reproduce_writes_everything_and_prints_the_claims(spark: SparkSession, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    typed = ["reproduce", "pkg", "--quick", "--only", "section5", "--out", str(out), "--json"]
+    result = CliRunner().invoke(app, typed, catch_exceptions=False)
+    assert result.exit_code == 0
+    printed = json.loads(result.stdout)
+    assert printed == json.loads((out / "claims.json").read_text(encoding="utf-8"))
+    assert {claim["id"] for claim in printed["claims"]} == {"section5-idle", "section5-imbalance"}
+    assert {claim["command"] for claim in printed["claims"]} == {"unskew reproduce pkg --only section5 --quick"}
+    assert (out / "index.html").exists()
+    assert (out / "results.parquet").exists()
+    again = CliRunner().invoke(app, typed)
+    assert isinstance(again.exception, InputError)
+    assert "kept" in str(again.exception)

@@ -1,0 +1,135 @@
+"""The reruns of the papers: claims, the selection of runs, verdict rules. What needs Spark is in tests/spark."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from unskew import Hash, InputError, PartialKey
+from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim, verdict, within
+from unskew.experiments.grid import Fit, Job, Run, Runs
+from unskew.experiments.paper import Settings
+from unskew.experiments.pkg import PAPER, fig7, section5, table1
+from unskew.experiments.pkg.data import SLASHDOT, median, shown, spread
+from unskew.experiments.report import check_folder, claims_json, write_report, write_results
+from unskew.streams import Zipf
+
+FIELDS = ["id", "claim", "published", "measured", "verdict", "why", "command"]
+NOWHERE = Path("no-such-folder")
+
+
+def settings(**given: object) -> Settings:
+    return Settings("pkg", **({"data": NOWHERE, "quick": True} | given))  # type: ignore[arg-type]
+
+
+def run(jobs: list[Job]) -> Runs:
+    return Runs(Run(job, result) for job in jobs for result in job.run())
+
+
+def test_a_claim_has_exactly_the_fields_of_the_json() -> None:
+    claim = Claim("a", "b", "c", "d", REPRODUCED, "e", "f")
+    assert list(claim.to_dict()) == FIELDS
+    assert list(json.loads(claims_json(PAPER, [claim]))) == ["paper", "claims"]
+
+
+def test_verdicts() -> None:
+    assert (verdict(True), verdict(False)) == (REPRODUCED, DIFFERS)
+    assert within(9.9, 10, 0.01)
+    assert not within(9.8, 10, 0.01)
+
+
+def test_an_unknown_figure_is_refused_with_those_that_exist() -> None:
+    with pytest.raises(InputError, match=r"only: 'fig99' is not part of pkg; allowed are table1, .*fig7.*real"):
+        PAPER.chosen(["fig99"])
+    assert [experiment.name for experiment in PAPER.chosen(["fig7", "table1"])] == ["table1", "fig7"]
+
+
+def test_the_command_measures_the_same_again() -> None:
+    assert settings(options=" --quick --seed 3").command("fig7") == "unskew reproduce pkg --only fig7 --quick --seed 3"
+
+
+def test_a_job_runs_online_and_offline_schemes_of_any_size() -> None:
+    job = Job("x", "ZF", Zipf(1.0, 100, 5_000), (PartialKey(5), Hash(3), Fit("off_greedy", 7)), replicas=True)
+    results = job.run()
+    assert [result.scheme for result in results] == ["pkg", "hash", "off_greedy"]
+    assert [result.workers for result in results] == [5, 3, 7]
+    assert results[2].replicas == results[2].keys  # a whole key has one worker
+
+
+def test_runs_are_selected_by_job_result_and_parameters() -> None:
+    stream = Zipf(1.0, 100, 1_000)
+    runs = run([Job("x", name, stream, (PartialKey(5), PartialKey(5, seed=1), Hash(9))) for name in ("A", "B")])
+    assert len(runs.where(data="A")) == 3
+    assert [run.result.scheme for run in runs.where(data="B", workers=9)] == ["hash"]
+    assert runs.one(data="B", scheme="pkg", seed=1).params["seed"] == 1
+    assert runs.where(data="A", choices=2, seed=7) == []
+    with pytest.raises(KeyError, match="no run with"):
+        runs.one(data="C")
+
+
+def test_a_quick_grid_is_a_smaller_grid() -> None:
+    for experiment in PAPER.experiments:
+        quick, full = (experiment.jobs(settings(quick=kind)) for kind in (True, False))
+        assert sum(job.cost for job in quick) <= sum(job.cost for job in full), experiment.name
+
+
+def test_a_grid_without_real_streams_says_that_they_are_absent() -> None:
+    assert SLASHDOT not in {job.data for job in table1.jobs(settings())}
+    real = next(experiment for experiment in PAPER.experiments if experiment.name == "real")
+    found = real.judged(Runs(), settings())
+    assert {claim.verdict for claim in found} == {NOT_TESTABLE}
+    assert all("absent" in claim.why for claim in found)
+
+
+@pytest.mark.compiled
+def test_section_5_is_reproduced_from_the_seeds_alone() -> None:
+    runs = run(section5.jobs(settings()))
+    verdicts = {finding.id: finding.verdict for finding in section5.claims(runs, settings())}
+    assert verdicts == {"section5-idle": REPRODUCED, "section5-imbalance": DIFFERS}
+
+
+@pytest.mark.compiled
+def test_the_bound_of_section_5_holds_on_a_skewed_stream() -> None:
+    jobs = [
+        Job("fig7", f"K=1000 z={z}", Zipf(z, 1000, 50_000), tuple(map(PartialKey, (5, 10, 50, 100))))
+        for z in (1.0, 2.0)
+    ]
+    findings = {finding.id: finding for finding in fig7.claims(run(jobs), settings())}
+    assert findings["fig7-bound"].verdict == REPRODUCED
+    assert findings["fig7-bound"].measured.startswith("0 of ")
+
+
+def test_numbers_are_shown_as_the_paper_prints_them() -> None:
+    assert [shown(value) for value in (0.074, 3.4e-10, 0)] == ["7.4e-2", "3.4e-10", "0"]
+    assert spread([0.2, 0.1, 0.4]) == "2.0e-1 (1.0e-1 to 4.0e-1)"
+    assert median([4.0, 1.0, 3.0, 2.0]) == 2.0
+
+
+@pytest.mark.compiled
+def test_a_report_has_every_file(tmp_path: Path) -> None:
+    experiment = PAPER.chosen(["section5"])[0]
+    runs = run([job._replace(stream=Zipf(0, 100, 10_000)) for job in experiment.jobs(settings())])
+    claims = experiment.judged(runs, settings())
+    write_results(tmp_path / "out", runs)
+    page = write_report(tmp_path / "out", PAPER, settings(), [experiment], runs, claims)
+    assert {path.name for path in page.parent.iterdir()} == {
+        "claims.json",
+        "index.html",
+        "results.csv",
+        "results.parquet",
+    }
+    text = page.read_text(encoding="utf-8")
+    assert "slip of the pen" in text
+    assert "http" not in text.replace("http://www.w3.org/", "")  # nothing is loaded from elsewhere
+
+
+def test_a_folder_with_files_is_kept_unless_forced(tmp_path: Path) -> None:
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"has files, all kept \(mine.txt\); add --force"):
+        check_folder(tmp_path, force=False)
+    check_folder(tmp_path, force=True)
+    check_folder(tmp_path / "new", force=False)
+    with pytest.raises(InputError, match="is a file"):
+        check_folder(tmp_path / "mine.txt", force=True)
+    with pytest.raises(InputError, match="does not exist"):
+        check_folder(tmp_path / "no" / "where", force=False)
