@@ -1,5 +1,7 @@
 """What every scheme promises, checked on every registered scheme: a new one is covered as soon as it is registered."""
 
+import contextlib
+import io
 import json
 import os
 import pickle
@@ -82,7 +84,7 @@ def test_where_a_growing_state_is_given_room_never_changes_an_answer(name, monke
 @every_scheme
 def test_a_million_workers_are_all_right(name):
     stream = ids([1, 2, 1, 3, 1])
-    chosen = router_of(name, 1_000_000, stream).route(stream)
+    chosen = router_of(name, 1_000_000, stream[:0]).route(stream)  # an offline scheme has nothing to plan
     assert chosen.min() >= 0
     assert chosen.max() < 1_000_000
 
@@ -179,10 +181,57 @@ def test_a_growing_state_for_other_workers_is_refused(name):
         Router.from_bytes(make(name, 1000), Router(make(name, 10)).to_bytes())
 
 
-@pytest.mark.parametrize("data", [b"", b"junk", Router(make("pkg", 10)).to_bytes()[:100]], ids=["empty", "junk", "cut"])
+PKG_BYTES = Router(make("pkg", 10)).to_bytes()
+NO_STATE = {
+    "empty": b"",
+    "junk": b"junk",
+    "cut": PKG_BYTES[:100],
+    "cut at the end": PKG_BYTES[:-1],
+    "damaged": PKG_BYTES.replace(b"\0" * 80, b"\0" * 79 + b"\1"),
+}
+
+
+@pytest.mark.parametrize("data", NO_STATE.values(), ids=NO_STATE.keys())
 def test_bytes_that_are_no_state_are_refused(data):
-    with pytest.raises(InputError, match=r"^data: "):
+    with pytest.raises(InputError, match=r"^data: not what to_bytes wrote$"):
         Router.from_bytes(make("pkg", 10), data)
+
+
+@pytest.mark.xfail(strict=True, reason="TypeError: numpy.load gives an array, not an archive")  # TODO(scheme)
+def test_bytes_of_one_array_are_refused():
+    one_array = io.BytesIO()
+    np.save(one_array, np.zeros(10, np.int64))
+    with pytest.raises(InputError, match=r"^data: "):
+        Router.from_bytes(make("pkg", 10), one_array.getvalue())
+
+
+@every_scheme
+def test_bytes_for_more_workers_are_refused_or_decide_within_range(name, request):
+    if name == "shuffle":  # TODO(shuffle): its state says worker 9 of 5
+        request.applymarker(pytest.mark.xfail(strict=True, reason="next_worker is not checked"))
+    router = router_of(name, 10)
+    router.route(STREAM[:9])
+    with contextlib.suppress(InputError):
+        assert Router.from_bytes(scheme_for(name, 5, STREAM), router.to_bytes()).route(STREAM).max() < 5
+
+
+def test_a_damaged_table_of_keys_is_refused():
+    """Kernels rely on the table for their memory, and on an empty slot to end a search."""
+    router = router_of("potc")
+    router.route(STREAM)
+    good = router.state
+    for damaged in (
+        good._replace(values=good.values[:-1]),
+        good._replace(keys=good.keys[:1000], values=good.values[:1000]),
+        good._replace(values=np.zeros_like(good.values)),
+        good._replace(values=np.where(good.values == 3, np.int32(10), good.values)),
+        good._replace(values=np.where(good.values == 3, np.int32(-2), good.values)),
+        good._replace(used=good.used * 0),
+        good._replace(used=np.zeros(2, np.int64)),
+        good._replace(load=np.zeros(9, np.int64)),
+    ):
+        with pytest.raises(InputError, match=r"^data: "):
+            Router.from_bytes(router.scheme, Router(router.scheme, damaged).to_bytes())
 
 
 @every_scheme

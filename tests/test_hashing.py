@@ -154,8 +154,14 @@ def test_numpy_arrays_and_lists_are_keys_too():
     assert key_ids(numbers.astype(np.int32)).tolist() == naive_ids(numbers.tolist(), "<i")
     assert key_ids(np.array(["a", "bb"])).tolist() == key_ids(["a", "bb"]).tolist() == naive_ids(["a", "bb"])
     assert key_ids(np.array(["a", None], object)).tolist() == naive_ids(["a", None])
+    assert key_ids(np.arange(10)[::-1]).tolist() == naive_ids(range(9, -1, -1))
     assert key_ids([]).tolist() == []
     assert key_ids(np.array([], np.int64)).dtype == np.uint64
+
+
+@pytest.mark.xfail(strict=True, reason="the way around Arrow does not look at the mask")  # TODO(hashing)
+def test_a_masked_entry_is_null():
+    assert key_ids(np.ma.array([1, 2], mask=[False, True])).tolist() == naive_ids([1, None])
 
 
 @pytest.mark.parametrize(
@@ -245,3 +251,10 @@ def test_salts_for_sends_each_tuple_to_its_chosen_worker():
         assert salts.dtype == np.int32
         found = [naive.candidate(int(k), int(j) % 2**32, workers) for k, j in zip(keys, salts, strict=True)]
         assert found == chosen.tolist()
+
+
+@pytest.mark.xfail(run=False, reason="not checked: reads outside of `chosen`, or searches for ever")  # TODO(hashing)
+@pytest.mark.parametrize(("chosen", "workers"), [([0], 4), ([0, 4], 4), ([0, -1], 4), ([[0, 1]], 4), ([0, 0], 0)])
+def test_salts_for_refuses_what_is_no_worker_of_each_tuple(chosen, workers):
+    with pytest.raises(InputError, match=r"^(chosen|workers): must "):
+        salts_for(ids([1, 2]), np.array(chosen, np.int32), workers)
