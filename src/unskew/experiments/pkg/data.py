@@ -4,12 +4,17 @@ WP, TW, CT and LJ cannot be had: Zipf streams that match their messages, keys an
 ZF are generated as the paper says. SL2 and the other real streams are read from the folder of real streams.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
 
 from unskew.experiments.paper import Settings
 from unskew.plots import COLOURS
 from unskew.simulate import Result
-from unskew.streams import PUBLISHED, File, Graph, Lognormal, StandIn, Stream, Zipf
+from unskew.streams import CHUNK, PUBLISHED, Chunk, File, Graph, Lognormal, StandIn, Stream, Zipf
 
 WORKERS = (5, 10, 50, 100)
 COLOUR = dict(zip(WORKERS, COLOURS, strict=False))
@@ -55,6 +60,25 @@ def real(name: str, settings: Settings) -> Stream:
     if name == SLASHDOT:
         return Graph(path, shuffled=True, seed=settings.seed)
     return File(path, key="key", time="ts")
+
+
+@dataclass(frozen=True)
+class Shuffled(Stream):
+    """Another stream in a random order, read into memory first: the same keys without their changes through time."""
+
+    stream: Stream
+    seed: int = 0
+
+    @property
+    def length(self) -> int | None:
+        return self.stream.length
+
+    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+        keys = pa.chunked_array([chunk.keys for chunk in self.stream.chunks()]).combine_chunks()
+        order = np.random.Generator(np.random.PCG64(self.seed)).permutation(len(keys))
+        for start in range(0, len(keys), size):
+            part = order[start : start + size]
+            yield Chunk(keys.take(pa.array(part)), np.arange(start, start + len(part), dtype=np.float64))
 
 
 def absent(name: str) -> str:
