@@ -94,10 +94,10 @@ def _run(messages: int, workers: int, seed: int) -> tuple[Words, list[dict[str, 
             progress.update(task, description=f"{step:<48}", completed=next(steps))
 
         steps = iter(range(99))
-        now(f"writing {messages:,} words as Parquet")
-        words = write_words(Path(folder), messages, seed)
         now("starting a local Spark")
         with local_spark(Path(folder), {"spark.sql.shuffle.partitions": str(FILES)}) as spark:
+            now(f"writing {messages:,} words as Parquet")
+            words = write_words(Path(folder), messages, seed)
             df = spark.read.parquet(f"{folder}/*.parquet")
             now("warming up, so that the first is not the slowest")
             count_words(df.limit(WARM_UP), "pkg", workers)  # starts the Python processes and loads the kernels
