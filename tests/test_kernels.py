@@ -53,7 +53,8 @@ ROUTE_PKG = "from unskew import PartialKey\n" + ROUTE.format(scheme="PartialKey(
 
 def run(code, modules, **environment):
     """Run `code` in a fresh process that finds `modules` first: its decisions, and the loops found in the cache."""
-    everything = os.environ | {"PYTHONPATH": str(modules), "PYTHONDONTWRITEBYTECODE": "1"} | environment
+    path = f"{modules}{os.pathsep}{PACKAGE.parent}"
+    everything = os.environ | {"PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"} | environment
     done = subprocess.run([sys.executable, "-c", code], env=everything, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     decisions, _, hits = done.stdout.strip().rpartition(" ")
@@ -65,6 +66,10 @@ def cache(tmp_path):
     return tmp_path / "cache"
 
 
+def copy_package(folder):
+    shutil.copytree(PACKAGE, folder / "unskew", ignore=shutil.ignore_patterns("__pycache__"))
+
+
 def compiled_in(folder):
     return {path.name.split("-")[0] for path in folder.rglob("*.nbc")}
 
@@ -74,6 +79,7 @@ def compiled_in(folder):
 
 @pytest.mark.compiled
 def test_a_users_scheme_is_cached_and_compiled_again_when_its_file_changes(tmp_path, cache):
+    copy_package(tmp_path)  # whose sources nobody edits between two runs
     file = tmp_path / "mine.py"
     file.write_text(SCHEME)
     settings = {"NUMBA_CACHE_DIR": str(cache)}
@@ -137,7 +143,7 @@ def test_a_scheme_typed_at_the_prompt_routes(tmp_path, cache):
 @pytest.mark.compiled
 def test_no_stale_decision_when_a_helper_of_the_project_changes(tmp_path, cache):
     """Numba alone would serve the old loop: the file of the loop, pkg.py, has not changed."""
-    shutil.copytree(PACKAGE, tmp_path / "unskew", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_package(tmp_path)
     settings = {"NUMBA_CACHE_DIR": str(cache)}
     before, hits = run(ROUTE_PKG, tmp_path, **settings)
     assert hits == 0
@@ -152,7 +158,7 @@ def test_no_stale_decision_when_a_helper_of_the_project_changes(tmp_path, cache)
 
 @pytest.fixture
 def copy_of_the_package(tmp_path, monkeypatch):
-    shutil.copytree(PACKAGE, tmp_path / "unskew", ignore=shutil.ignore_patterns("__pycache__"))
+    copy_package(tmp_path)
     monkeypatch.setattr(kernels, "PACKAGE", tmp_path / "unskew")
     kernels._package_digest.cache_clear()
     yield tmp_path / "unskew"
