@@ -1,5 +1,6 @@
 """`unskew schemes` and `unskew simulate`, as a user types them."""
 
+import io
 import json
 import os
 import subprocess
@@ -210,6 +211,14 @@ def test_a_text_without_words_has_no_messages(run, tmp_path):
     path.write_text("\n \n")
     (result,) = run("simulate", "--stream", path, "--scheme", "off_greedy", "--json").json_lines
     assert (result["messages"], result["keys"]) == (0, 0)
+
+
+@pytest.mark.parametrize("options", [(), ("--json",)])
+def test_a_terminal_with_ascii_only_gets_plain_bars(run, monkeypatch, options):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), "ascii", write_through=True))
+    assert run("simulate", "--scheme", "hash", "--stream", STREAM, *options).status == 0
+    shown = sys.stdout.buffer.getvalue().decode("ascii")
+    assert "hash |" in shown or json.loads(shown)["scheme"] == "hash"
 
 
 @pytest.mark.compiled

@@ -16,11 +16,12 @@ console = Console(highlight=False)
 notes = Console(stderr=True, highlight=False)
 
 EIGHTHS = " ▁▂▃▄▅▆▇█"
+PLAIN_EIGHTHS = " .:-=+*%#"  # for a terminal that has ASCII only
 
 
 def print_json(value: Any) -> None:
-    """One JSON document on one line of standard output."""
-    print(json.dumps(value, ensure_ascii=False))
+    """One JSON document on one line of standard output, in ASCII: it can be printed wherever."""
+    print(json.dumps(value))
 
 
 @contextmanager
@@ -42,7 +43,8 @@ def sparkline(values: Sequence[float], highest: float, width: int = 60) -> str:
     """The values as a row of small bars, at most `width` of them (then the highest of each group). 0 has no bar."""
     group = max(1, -(-len(values) // width))
     tops = [max(values[i : i + group]) for i in range(0, len(values), group)]
-    return "".join(EIGHTHS[max(1, round(8 * top / highest))] if top else EIGHTHS[0] for top in tops)
+    bars = PLAIN_EIGHTHS if console.options.ascii_only else EIGHTHS
+    return "".join(bars[max(1, round(8 * top / highest))] if top else bars[0] for top in tops)
 
 
 def check_can_write(path: Path, force: bool) -> None:
