@@ -39,7 +39,7 @@ from unskew.aggregates.runs import by_key
 from unskew.aggregates.states import States, add_all, in_batches, merge_all
 
 
-def _from_docstring() -> Aggregate:
+def class_of_the_docstring() -> Aggregate:
     """The class that the contract's docstring shows, made from that very text."""
     lines = inspect.getdoc(aggregate).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("    class"))
@@ -116,7 +116,7 @@ EXPECTED: dict[str, tuple[Aggregate, Callable[[Values], Any]]] = {
     "quantiles": (Quantiles("i", [0, 1]), _known(lambda values: [min(values), max(values)])),
     "top": (TopK("text", 3), _top),
     "top longs": (TopK("long", 3), _top),
-    "own": (_from_docstring(), lambda values: len({word for text in values if text for word in text.split()})),
+    "own": (class_of_the_docstring(), lambda values: len({word for text in values if text for word in text.split()})),
 }
 
 
@@ -384,6 +384,10 @@ class OddResult(Aggregate):
         return "text"
 
 
+class OddType(OddResult):
+    type = int
+
+
 class OddState(OddResult):
     def zero(self) -> Any:
         return lambda: 0
@@ -402,6 +406,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "rank": (lambda: Quantiles("v", [0.5, 50]), r"ranks: must be a number from 0 to 1.* not \[0.5, 50\]"),
     "no ranks": (lambda: Quantiles("v", []), "ranks: must be"),
     "lg_k": (lambda: DistinctCount("v", 30), "lg_k: must be an integer from 7 to 21, not 30"),
+    "type": (lambda: OddType().result_type(pa.int64()), "type: .* must say what its result is"),
     "result": (lambda: _value(OddResult(), pa.array([1])), "finished with what is no int64"),
     "state": (lambda: _value(OddState(), pa.array([1])), "state: pickle cannot carry the function"),
 }

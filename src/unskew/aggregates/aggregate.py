@@ -56,6 +56,8 @@ class Aggregate(ABC):
 
     def result_type(self, *kinds: pa.DataType) -> pa.DataType:
         """The type of the result, given the types of the columns. InputError if there is none for those."""
+        if not isinstance(getattr(self, "type", None), pa.DataType):
+            raise InputTypeError(f"type: {self!r} must say what its result is, for example type = pa.float64()")
         return self.type
 
     def to_bytes(self, state: Any) -> bytes:

@@ -33,12 +33,15 @@ def normalized(column: Any) -> Any:
     return pc.if_else(pc.is_nan(column), nan, pc.add(column, pa.scalar(0.0).cast(column.type)))
 
 
+def normalized_keys(keys: pa.Table) -> pa.Table:
+    """The key columns, each normalized."""
+    return pa.table([normalized(column) for column in keys.columns], keys.schema.names)
+
+
 def widened(keys: pa.Table) -> pa.Table:
-    """Keys as the states hold them: normalized, and with room for more than 2 GB of text in one column."""
+    """The key columns with room for more than 2 GB of text in each."""
     wide = {pa.string(): pa.large_string(), pa.binary(): pa.large_binary()}
-    return pa.table(
-        [normalized(column.cast(wide.get(column.type, column.type))) for column in keys.columns], keys.schema.names
-    )
+    return pa.table([column.cast(wide.get(column.type, column.type)) for column in keys.columns], keys.schema.names)
 
 
 class Groups:

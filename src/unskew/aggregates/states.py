@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.aggregates.aggregate import Aggregate, ColumnAggregate
-from unskew.aggregates.groups import Codes, Groups, first_rows, key_codes, widened
+from unskew.aggregates.groups import Codes, Groups, first_rows, key_codes, normalized_keys, widened
 from unskew.errors import InputError
 
 STATE = "__unskew_state_{}"  # the column of the i-th aggregate's state in partial results
@@ -55,7 +55,7 @@ class States:
 
     def _place(self, rows: pa.Table) -> Codes:
         """Where the states of the rows' keys are. New keys go to the end, so no state ever moves."""
-        keys = widened(rows.select(self._names))
+        keys = widened(normalized_keys(rows.select(self._names)))
         known = len(self)
         if self._keys is not None:
             keys = pa.concat_tables([self._keys, keys])
