@@ -161,7 +161,7 @@ def fanout(stream, workers):
             continue
         chosen, level = [], None
         for worker in sorted(range(workers), key=load.__getitem__):
-            if level is not None and (level <= 1.02 * mean or load[worker] >= level):
+            if level is not None and (level <= 1.02 * mean or load[worker] >= level or len(chosen) == counts[key]):
                 break
             chosen.append(worker)
             level = (counts[key] + sum(load[w] for w in chosen)) / len(chosen)

@@ -197,7 +197,6 @@ def test_bytes_that_are_no_state_are_refused(data):
         Router.from_bytes(make("pkg", 10), data)
 
 
-@pytest.mark.xfail(strict=True, reason="TypeError: numpy.load gives an array, not an archive")  # TODO(scheme)
 def test_bytes_of_one_array_are_refused():
     one_array = io.BytesIO()
     np.save(one_array, np.zeros(10, np.int64))
@@ -206,9 +205,7 @@ def test_bytes_of_one_array_are_refused():
 
 
 @every_scheme
-def test_bytes_for_more_workers_are_refused_or_decide_within_range(name, request):
-    if name == "shuffle":  # TODO(shuffle): its state says worker 9 of 5
-        request.applymarker(pytest.mark.xfail(strict=True, reason="next_worker is not checked"))
+def test_bytes_for_more_workers_are_refused_or_decide_within_range(name):
     router = router_of(name, 10)
     router.route(STREAM[:9])
     with contextlib.suppress(InputError):

@@ -108,7 +108,6 @@ FIVES = np.array([5, 5])
 def helped():
     return 5
 """
-not_followed = pytest.mark.xfail(strict=True, reason="only functions and numbers by their own name")  # TODO(kernels)
 
 
 @pytest.mark.compiled
@@ -117,9 +116,9 @@ not_followed = pytest.mark.xfail(strict=True, reason="only functions and numbers
     [
         ("from helper import helped", "helped()"),
         ("from helper import FIVE", "FIVE"),
-        pytest.param("from helper import FIVES", "FIVES[1]", marks=not_followed),
-        pytest.param("import helper", "helper.helped()", marks=not_followed),
-        pytest.param("import helper", "helper.FIVE", marks=not_followed),
+        ("from helper import FIVES", "FIVES[1]"),
+        ("import helper", "helper.helped()"),
+        ("import helper", "helper.FIVE"),
     ],
 )
 def test_a_users_scheme_is_compiled_again_when_a_helper_in_another_file_changes(tmp_path, cache, imported, used):

@@ -249,7 +249,6 @@ def test_off_greedy_refuses_what_is_no_key_id():
         OffGreedy.fit(4, np.array([1, 2]), np.array([1, 2]))
 
 
-@pytest.mark.xfail(strict=True, reason="not checked")  # TODO(off_greedy)
 @pytest.mark.parametrize("counts", [[1, -1], [1.5, 2]])
 def test_off_greedy_refuses_what_is_no_count(counts):
     with pytest.raises(ValueError, match=r"^counts: must "):

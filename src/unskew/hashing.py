@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.errors import InputTypeError
+from unskew.errors import InputError, InputTypeError
 from unskew.kernels import kernel
 
 KeyIds = npt.NDArray[np.uint64]
@@ -60,6 +60,16 @@ def require_key_ids(ids: Any) -> KeyIds:
             "make them with unskew.key_ids(keys)"
         )
     return frozen(array)
+
+
+def require_counts(counts: Any, keys: int) -> npt.NDArray[np.int64]:
+    """`counts` as kernels take them: one whole number of at least 0 for each of `keys` keys."""
+    array = np.asarray(counts)
+    if array.shape != (keys,):
+        raise InputError(f"counts: must have one entry a key ({keys}), not shape {array.shape}")
+    if keys and (array.dtype.kind not in "iu" or array.min() < 0):
+        raise InputError(f"counts: must be integers of at least 0, not {array.dtype} from {array.min()} on")
+    return frozen(array.astype(np.int64))
 
 
 # ---------------------------------------------------------------- Spark's hashes, one value at a time
@@ -200,11 +210,13 @@ def candidate(key_id: np.uint64, j: int, workers: int) -> int | np.int64:
 
 @kernel
 def salt_for(key_id: np.uint64, worker: int, workers: int) -> int | np.int64:
-    """The smallest salt j (as an unsigned 32-bit number) with H_j(key) = worker.
+    """The smallest salt j (as an unsigned 32-bit number) with H_j(key) = worker; -1 where there is no such worker.
 
     Costs about min(workers, 2^32 / workers) hashes: tries the salts in turn or, for very many workers, runs the hash
     backwards from each of the few hash values that land on the worker.
     """
+    if not 0 <= worker < workers:
+        return -1
     if workers < BACKWARDS_FROM:
         j = 0
         while candidate(key_id, j, workers) != worker:
@@ -231,7 +243,10 @@ def _salt_with_hash(key_id, hash_value):
 
 def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> npt.NDArray[np.int32]:
     """`salt_for` of each tuple and its chosen worker, as the int32 column that Spark hashes."""
-    return _salts_for(require_key_ids(key_ids), frozen(np.asarray(chosen, np.int32)), workers)
+    ids, places = require_key_ids(key_ids), frozen(np.asarray(chosen, np.int32))
+    if places.shape != ids.shape or (len(places) and not 0 <= places.min() <= places.max() < workers):
+        raise InputError(f"chosen: must be one worker from 0 to {workers - 1} for each of {len(ids)} tuples")
+    return _salts_for(ids, places, workers)
 
 
 @kernel
@@ -251,10 +266,10 @@ def key_ids(keys: Any) -> KeyIds:
     Types as Spark has them: bool, int8, int16, int32 and date32 hash as its int, int64 as its bigint, strings by their
     UTF-8 bytes. The type matters: the int 7 and the bigint 7 are different keys, on Spark and here. Null is a key too.
     """
-    if isinstance(keys, np.ndarray) and keys.ndim == 1 and keys.dtype in (np.int32, np.int64):
+    if type(keys) is np.ndarray and keys.ndim == 1 and keys.dtype in (np.int32, np.int64):
         hash_all = _ids_of_int32 if keys.dtype == np.int32 else _ids_of_int64
         return hash_all(frozen(keys))  # without Arrow, whose conversion imports pandas: a third of a second
-    array = keys if isinstance(keys, pa.Array | pa.ChunkedArray) else pa.array(keys)
+    array = keys if isinstance(keys, pa.Array | pa.ChunkedArray) else _to_arrow(keys)
     if isinstance(array, pa.ChunkedArray):
         return np.concatenate([np.empty(0, np.uint64), *(key_ids(chunk) for chunk in array.chunks)])
     if pa.types.is_dictionary(array.type):
@@ -263,6 +278,16 @@ def key_ids(keys: Any) -> KeyIds:
     if array.null_count:
         ids[np.asarray(array.is_null())] = NULL_KEY_ID
     return ids
+
+
+def _to_arrow(keys: Any) -> pa.Array:
+    if isinstance(keys, str | bytes):
+        raise InputTypeError(f"keys: must be an array of keys, not one {type(keys).__name__}")
+    try:
+        return pa.array(keys)
+    except (pa.ArrowException, TypeError, OverflowError) as error:
+        reason = str(error).splitlines()[0]
+        raise InputTypeError(f"keys: must be an array of {ALLOWED_TYPES}, all of one type: {reason}") from None
 
 
 def _ids_of_values(array: pa.Array) -> KeyIds:
@@ -278,13 +303,13 @@ def _ids_of_values(array: pa.Array) -> KeyIds:
     if is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_binary(kind) or is_a.is_large_binary(kind):
         array = array.cast(pa.large_binary())
         _, offsets, data = array.buffers()
-        starts = np.frombuffer(offsets, np.int64)[array.offset : array.offset + len(array) + 1]
-        return _ids_of_bytes(starts, np.frombuffer(data or b"", np.uint8))
+        starts = frozen(np.frombuffer(offsets, np.int64))[array.offset : array.offset + len(array) + 1]
+        return _ids_of_bytes(starts, frozen(np.frombuffer(data or b"", np.uint8)))
     raise InputTypeError(f"keys: {kind} keys are not supported; allowed are {ALLOWED_TYPES}")
 
 
 def _fixed_width(array: pa.Array, dtype: type) -> npt.NDArray[Any]:
-    return np.frombuffer(array.buffers()[1], dtype)[array.offset : array.offset + len(array)]
+    return frozen(np.frombuffer(array.buffers()[1], dtype))[array.offset : array.offset + len(array)]
 
 
 @kernel

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import Any, TypeVar, cast
 
 import numba
@@ -25,7 +26,7 @@ import numpy as np
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
-WITHOUT_KERNELS = {"cli", "experiments", "spark"}
+WITHOUT_KERNELS = {"cli", "experiments", "spark", "calls.py", "errors.py", "page.py", "plots.py"}
 
 
 def kernel(function: Function) -> Function:
@@ -73,13 +74,23 @@ def _fingerprint(function: Any) -> str:
             continue
         seen.add(reached)
         digest.update(path.read_bytes())
-        for name in reached.__code__.co_names:
-            value = _python_function(reached.__globals__.get(name))
+        for value in _values_used(reached):
             if hasattr(value, "__code__"):
                 waiting.append(value)
+            elif isinstance(value, np.ndarray):
+                digest.update(value.tobytes())
             elif isinstance(value, int | float | tuple | np.generic):
                 digest.update(repr(value).encode())
     return digest.hexdigest()[:16]
+
+
+def _values_used(function: Any) -> list[Any]:
+    """The global names that a function uses, and what it may use of the modules among them."""
+    names = function.__code__.co_names
+    values = [function.__globals__[name] for name in names if name in function.__globals__]
+    modules = [value for value in values if isinstance(value, ModuleType)]
+    values += [getattr(module, name) for module in modules for name in names if hasattr(module, name)]
+    return [_python_function(value) for value in values]
 
 
 @cache

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.errors import InputError
-from unskew.hashing import KeyIds, candidate, require_key_ids, salt_for
+from unskew.hashing import KeyIds, candidate, require_counts, require_key_ids, salt_for
 
 FORMAT = 1
 HEAD = 10  # a key is hot from a share of 1/(HEAD * workers) on: smaller ones even out
@@ -114,10 +114,11 @@ class Frequencies:
     names: Sequence[str] = field(default=(), repr=False)  # of the keys, to show to people; may be left out
 
     def __post_init__(self) -> None:
-        ids, counts = require_key_ids(self.key_ids), np.asarray(self.counts, np.int64)
-        if ids.shape != counts.shape or (len(self.names) not in (0, len(ids))):
-            raise InputError(f"counts: must have one entry a key ({len(ids)}), not shape {counts.shape}")
-        if len(counts) and (counts.min() < 0 or counts.sum() > self.messages):
+        ids = require_key_ids(self.key_ids)
+        counts = require_counts(self.counts, len(ids))
+        if len(self.names) not in (0, len(ids)):
+            raise InputError(f"names: must have one entry a key ({len(ids)}) or none, not {len(self.names)}")
+        if counts.sum() > self.messages:
             raise InputError(f"messages: must be at least the sum of the counts {counts.sum()}, not {self.messages}")
         order = np.argsort(-counts, kind="stable")  # hottest first
         object.__setattr__(self, "key_ids", ids[order])

@@ -39,12 +39,14 @@ class Scheme(Protocol):
 
     More methods are optional. ``fit(workers, key_ids, counts)`` (a class method) makes an *offline* scheme from the
     frequencies of all keys. ``grown(state, tuples)`` returns the state with room for `tuples` more keys, for a state
-    that grows with the keys; ``check_state(state)`` then raises an InputError unless its arrays fit together.
+    that grows with the keys. ``check_state(state)`` raises an InputError unless a loaded state fits the scheme.
     ``describe()`` returns the parameters worth showing, where the fields are not. ``plan(workers, frequencies,
     **parameters)`` (a class method) makes a `Plan` that can run without a router.
     """
 
-    workers: int
+    @property
+    def workers(self) -> int:
+        """W, the first field."""
 
     def check(self) -> None:
         """Raise an InputError that names the parameter, the rule and the value."""
@@ -91,6 +93,8 @@ def register(name: str, *, choose: Callable[..., int], paper: str, when: str) ->
     """Enter a scheme under `name`; `paper` cites it and `when` says in one line when to use it."""
 
     def enter(cls: SchemeType) -> SchemeType:
+        if not name.isidentifier():
+            raise InputError(f"scheme: the name must be an identifier, such as my_scheme, not {name!r}")
         known = SCHEMES.get(name)
         if known is not None and known.type.__qualname__ != cls.__qualname__:
             raise InputError(f"scheme: the name {name!r} is taken by {known.type.__qualname__}")
@@ -160,7 +164,7 @@ class Router:
     def __init__(self, scheme: Scheme, state: Any = None) -> None:
         self._entry = registration_of(scheme)
         scheme.check()
-        self.scheme = scheme
+        self.scheme = self._entry.type(*(frozen(v) if isinstance(v, np.ndarray) else v for v in scheme))  # type: ignore[attr-defined]
         self.state = scheme.new_state() if state is None else state
 
     def route(self, key_ids: KeyIds, times: Times | None = None) -> Workers:
@@ -204,7 +208,7 @@ class Router:
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 loaded = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
-        except (EOFError, OSError, ValueError, zipfile.BadZipFile):
+        except (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile):
             raise InputError("data: not what to_bytes wrote") from None
         fresh = router.state._asdict()
         if set(loaded) != set(fresh):
@@ -212,7 +216,8 @@ class Router:
         check_state = getattr(scheme, "check_state", None)
         for name, expected in fresh.items():
             array = loaded[name]
-            if array.dtype != expected.dtype or (array.shape != expected.shape and check_state is None):
+            grows = hasattr(scheme, "grown")  # then check_state knows the shapes that fit
+            if array.dtype != expected.dtype or (array.shape != expected.shape and not grows):
                 raise InputError(
                     f"data: {name} is {array.dtype}{array.shape}, the scheme's is {expected.dtype}{expected.shape}"
                 )

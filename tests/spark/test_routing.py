@@ -1,4 +1,4 @@
-"""`salted` puts every row where a Router over the same rows would, and refuses bad input on the driver."""
+"""Online, `salted` puts every row where a Router over the same rows would; bad input is refused on the driver."""
 
 import warnings
 from typing import Any
@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from unskew import SCHEMES, InputError, OffGreedy, PartialKey, Router, key_ids
+from unskew import SCHEMES, InputError, OffGreedy, PartialKey, Plan, Router, key_ids
 from unskew.spark import SALT, key_id, salted
 
 ONLINE = sorted(name for name, entry in SCHEMES.items() if not entry.offline)
@@ -30,31 +30,35 @@ def _workers(df: DataFrame, workers: int, *keys: str) -> list[int]:
     return landed.toArrow().sort_by("row")["worker"].to_pylist()
 
 
+def online(df: DataFrame, keys: Any, workers: int, scheme: Any = "pkg", **more: Any) -> DataFrame:
+    return salted(df, keys, workers, scheme, mode="online", **more)
+
+
 @pytest.mark.parametrize("workers", [1, 16])
 @pytest.mark.parametrize("scheme", ONLINE)
 def test_rows_land_where_a_router_sends_them(words: DataFrame, scheme: str, workers: int) -> None:
     router = Router(SCHEMES[scheme].type(workers))
-    assert _workers(salted(words, "word", workers, scheme), workers, "word") == router.route(key_ids(WORDS)).tolist()
+    assert _workers(online(words, "word", workers, scheme), workers, "word") == router.route(key_ids(WORDS)).tolist()
 
 
 def test_a_scheme_object_brings_its_parameters(words: DataFrame) -> None:
     scheme = PartialKey(16, choices=5, seed=3)
     expected = Router(scheme).route(key_ids(WORDS)).tolist()
-    assert _workers(salted(words, "word", 16, scheme), 16, "word") == expected
+    assert _workers(online(words, "word", 16, scheme), 16, "word") == expected
 
 
 def test_an_offline_scheme_works_once_it_is_fitted(words: DataFrame) -> None:
     ids, counts = np.unique(key_ids(WORDS), return_counts=True)
     scheme = OffGreedy.fit(16, ids, counts)
     expected = Router(scheme).route(key_ids(WORDS)).tolist()
-    assert _workers(salted(words, "word", 16, scheme), 16, "word") == expected
+    assert _workers(online(words, "word", 16, scheme), 16, "word") == expected
 
 
 def test_several_key_columns_with_nulls(words: DataFrame) -> None:
     df = words.withColumn("shop", F.when(F.col("row") % 7 != 0, F.col("row") % 7))
     ids = df.select("row", key_id("word", "shop").alias("id")).toArrow().sort_by("row")["id"].to_numpy()
     expected = Router(PartialKey(16)).route(ids.view(np.uint64)).tolist()
-    assert _workers(df.transform(salted, ["word", "shop"], 16), 16, "word", "shop") == expected
+    assert _workers(df.transform(online, ["word", "shop"], 16), 16, "word", "shop") == expected
 
 
 def test_each_task_is_a_source_of_its_own(words: DataFrame) -> None:
@@ -62,18 +66,18 @@ def test_each_task_is_a_source_of_its_own(words: DataFrame) -> None:
     sizes = halves.groupBy(F.spark_partition_id().alias("source")).count().sort("source").toArrow()["count"].to_pylist()
     ids = key_ids(WORDS)
     expected = [*Router(PartialKey(16)).route(ids[: sizes[0]]), *Router(PartialKey(16)).route(ids[sizes[0] :])]
-    assert _workers(salted(halves, "word", 16), 16, "word") == expected
+    assert _workers(online(halves, "word", 16), 16, "word") == expected
 
 
 def test_an_empty_frame_and_more_workers_than_rows(words: DataFrame) -> None:
-    assert salted(words.limit(0), "word", 16).repartition(16, "word", SALT).count() == 0
+    assert online(words.limit(0), "word", 16).repartition(16, "word", SALT).count() == 0
     few = words.sort("row").limit(5)
     expected = Router(PartialKey(500)).route(key_ids(WORDS[:5])).tolist()
-    assert _workers(salted(few, "word", 500), 500, "word") == expected
+    assert _workers(online(few, "word", 500), 500, "word") == expected
 
 
 def test_only_the_salt_is_added(words: DataFrame) -> None:
-    df = salted(words, "word", 16, salt="slot")
+    df = online(words, "word", 16, salt="slot")
     assert df.schema.fields[:-1] == words.schema.fields
     assert df.schema["slot"].dataType.simpleString() == "int"
     without = df.drop("slot").toArrow().sort_by("row")
@@ -83,14 +87,14 @@ def test_only_the_salt_is_added(words: DataFrame) -> None:
 def test_column_names_that_need_quotes(words: DataFrame) -> None:
     odd = words.withColumnRenamed("word", "a.b `c`")
     expected = Router(PartialKey(16)).route(key_ids(WORDS)).tolist()
-    assert _workers(salted(odd, "a.b `c`", 16), 16, "`a.b ``c```") == expected
+    assert _workers(online(odd, "a.b `c`", 16), 16, "`a.b ``c```") == expected
 
 
 def test_the_plan_has_one_exchange_and_one_pass_through_python(
     spark: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:
     df = spark.range(1000).withColumn("word", F.col("id").cast("string"))
-    salted(df, "word", 16).filter(F.col(SALT) >= 0).repartition(16, "word", SALT).explain()
+    online(df, "word", 16).filter(F.col(SALT) >= 0).repartition(16, "word", SALT).explain()
     plan = capsys.readouterr().out
     assert plan.count("Exchange") == 1
     assert "hashpartitioning(word" in plan
@@ -126,6 +130,15 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "collated key": ({"keys": "text"}, r"keys: 'text' is a string with collation UTF8_LCASE"),
     "taken salt": ({"salt": SALT}, r"salt: must be the name of a new column, not '__unskew_salt'; taken are word"),
     "taken in other case": ({"salt": "WORD"}, r"salt: must be the name of a new column, not 'WORD'"),
+    "unknown mode": ({"mode": "live"}, r"mode: must be one of auto, planned, online, not 'live'"),
+    "no plan for it": ({"scheme": "shuffle", "mode": "planned"}, r"mode: shuffle can be online, not 'planned'"),
+    "not online": ({"scheme": "fanout", "mode": "online"}, r"mode: fanout can be planned, not 'online'"),
+    "plan and online": ({"plan": Plan("hash", 16), "mode": "online"}, r"mode: a plan is given"),
+    "plan of others": ({"plan": Plan("hash", 8)}, r"workers: must be the plan's own 8, not 16"),
+    "unknown deal": ({"deal": "wrod"}, r"deal: must be 'content', 'position' or one of row"),
+    "deal by a key": ({"deal": "word"}, r"deal: must be 'content', 'position' or one of row"),
+    "deal online": ({"scheme": "shuffle", "deal": "row"}, r"deal: .* are for mode 'planned'"),
+    "bad sample": ({"sample": 0.0}, r"sample: must be a share of the rows above 0 and up to 1, not 0.0"),
     "empty salt": ({"salt": ""}, r"salt: must be the name of a new column, not ''"),
 }
 
@@ -147,10 +160,10 @@ def test_it_warns_when_a_retry_could_corrupt(spark: SparkSession, words: DataFra
     setting = "spark.sql.shuffle.orderIndependentChecksum.enableFullRetryOnMismatch"
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        salted(words, "word", 16)  # on by default: silent
+        online(words, "word", 16)  # on by default: silent
     spark.conf.set(setting, "false")
     try:
         with pytest.warns(UserWarning, match="enableFullRetryOnMismatch: not true"):
-            salted(words, "word", 16)
+            online(words, "word", 16)
     finally:
         spark.conf.unset(setting)

@@ -1,5 +1,6 @@
 """The `unskew` command: one file a subcommand."""
 
+import io
 import sys
 
 import typer
@@ -24,6 +25,9 @@ for command in (demo, schemes, simulate, route, reproduce):
 
 def main() -> None:
     """Run the command; a user's mistake is one line and exit status 2."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
     try:
         app()
     except InputError as error:

@@ -6,8 +6,8 @@ where PKG gives every key two workers, needed or not, and the hottest no more th
 How it plans. The mean load is m/W. First every cold key is put where its candidate 0 is (cold: a share under 1/(10 W),
 or not among the measured keys; those are taken as evenly spread). Then the hot keys, hottest first. A key that still
 fits on its candidate 0 without exceeding the mean stays there and needs no entry. Otherwise it gets the least loaded
-workers, as few as keep them all within 2 % of the mean: its tuples fill them up to a common level (water-filling). Its
-shares are rounded to whole places, 16 a worker on average.
+workers, as few as keep them all within 2 % of the mean, and no more than it has tuples: its tuples fill them up to a
+common level (water-filling). Its shares are rounded to whole places, 16 a worker on average.
 
 Choices made here: among equally loaded workers the lowest number wins; a hot key's tuples take its places in turn.
 """
@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, frozen
 from unskew.kernels import kernel
 from unskew.key_table import EMPTY, fill, find, new_table, with_room
@@ -110,6 +111,10 @@ class Fanout(NamedTuple):
     def new_state(self) -> State:
         return State(np.zeros(len(self.first_place) - 1, np.int64))
 
+    def check_state(self, state: State) -> None:
+        if (state.turn < 0).any() or (state.turn >= np.diff(self.first_place)).any():
+            raise InputError("data: a turn is beyond the places of its key")
+
     def describe(self) -> dict[str, Any]:
         return {"hot_keys": len(self.first_place) - 1}
 
@@ -123,13 +128,13 @@ def _add_whole_keys(load, key_ids, counts):
 def _fill_least_loaded(
     heap: list[tuple[float, int]], load: npt.NDArray[np.float64], count: float, limit: float
 ) -> dict[int, float]:
-    """Put `count` on the least loaded workers, on as few as keep their level under `limit`; what each of them got.
+    """Put `count` tuples on the least loaded workers, on as few as keep their level under `limit`: worker -> its part.
 
     The heap holds, for each worker, its load or a smaller former one: a stale entry is corrected when it comes up.
     """
     chosen: list[int] = []
     level, content = np.inf, count
-    while heap and level > limit:
+    while heap and level > limit and len(chosen) < count:
         amount, worker = heapq.heappop(heap)
         if amount < load[worker]:
             heapq.heappush(heap, (float(load[worker]), worker))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.hashing import KeyIds, candidate, frozen, require_key_ids
+from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids
 from unskew.kernels import kernel
 from unskew.key_table import EMPTY, fill, find, new_table, with_room
 from unskew.scheme import register, require_workers
@@ -33,11 +33,16 @@ def choose(scheme, state, key, now):
 
 @kernel
 def _assign_all(table, key_ids, counts, order, workers):
+    """Fill the table; whether no key came twice."""
     least_loaded = [(np.int64(0), worker) for worker in range(workers)]  # a heap already, being sorted
     for i in order:
         load, worker = least_loaded[0]
-        fill(table, find(table, key_ids[i]), key_ids[i], worker)
+        slot = find(table, key_ids[i])
+        if table.values[slot] != EMPTY:
+            return False
+        fill(table, slot, key_ids[i], worker)
         heapq.heapreplace(least_loaded, (load + counts[i], worker))
+    return True
 
 
 @register(
@@ -57,11 +62,10 @@ class OffGreedy(NamedTuple):
     def fit(cls, workers: int, key_ids: KeyIds, counts: npt.NDArray[np.int64]) -> "OffGreedy":
         """Assign the keys `key_ids`, of which the stream has `counts` tuples each. Costs K log(K W)."""
         require_workers(workers)
-        ids, frequencies = require_key_ids(key_ids), frozen(np.asarray(counts, np.int64))
-        if ids.shape != frequencies.shape:
-            raise InputError(f"counts: must have one entry a key ({len(ids)}), not shape {frequencies.shape}")
+        ids, frequencies = require_key_ids(key_ids), require_counts(counts, len(key_ids))
         table = with_room(new_table(), len(ids))
-        _assign_all(table, ids, frequencies, np.argsort(-frequencies, kind="stable"), workers)
+        if not _assign_all(table, ids, frequencies, np.argsort(-frequencies, kind="stable"), workers):
+            raise InputError("key_ids: must be distinct")
         return cls(workers, frozen(table.keys), frozen(table.values))
 
     def check(self) -> None:

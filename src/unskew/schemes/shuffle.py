@@ -44,3 +44,6 @@ class Shuffle(NamedTuple):
 
     def new_state(self) -> State:
         return State(np.array([self.seed % self.workers], np.int64))
+
+    def check_state(self, state: State) -> None:
+        require_integer("data: next_worker", state.next_worker[0], 0, self.workers - 1)

@@ -1,14 +1,16 @@
 """unskew on Spark: the scheme's decisions as an ordinary salt column. The only package that imports pyspark.
 
-from unskew.spark import salted
+    from unskew.spark import repartition
 
-routed = salted(df, "word", workers=16).repartition(16, "word", "__unskew_salt")
+    balanced = repartition(df, "word", workers=64)
 
 Everything here takes and returns DataFrames or Columns, works with ``df.transform`` and with Spark Connect, and never
 changes a setting of the session.
 """
 
+from unskew.spark.aggregate import aggregate, apply_split
 from unskew.spark.keys import key_id
-from unskew.spark.routing import SALT, salted
+from unskew.spark.planning import plan_for
+from unskew.spark.routing import SALT, repartition, salted
 
-__all__ = ["SALT", "key_id", "salted"]
+__all__ = ["SALT", "aggregate", "apply_split", "key_id", "plan_for", "repartition", "salted"]

@@ -40,12 +40,26 @@ def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
             raise InputError(f"keys: {name!r} names {df.columns.count(name)} columns; rename all but one")
         for kind in _parts(fields[name].dataType):
             _require_placeable(name, kind)
-    return [F.col(f"`{name.replace('`', '``')}`") for name in names]
+    return [column(name) for name in names]
+
+
+def column(name: str) -> Column:
+    """The column called `name`, whatever characters are in it."""
+    return F.col(f"`{name.replace('`', '``')}`")
+
+
+def can_be_hashed(kind: DataType) -> bool:
+    """Whether Spark can hash values of this type."""
+    return not any(_is_unhashable(part) for part in _parts(kind))
+
+
+def _is_unhashable(kind: DataType) -> bool:
+    return isinstance(kind, MapType) or kind.typeName() == "variant"
 
 
 def _require_placeable(name: str, kind: DataType) -> None:
     """Refuse what cannot be hashed, and what a shuffle hashes otherwise than ``hash`` does."""
-    if isinstance(kind, MapType) or kind.typeName() == "variant":
+    if _is_unhashable(kind):
         raise InputError(f"keys: {name!r} holds a {kind.typeName()}, which Spark cannot hash; others are allowed")
     if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
         raise InputError(

@@ -1,26 +1,35 @@
-"""Online routing: a live Router in each task of the stage before the shuffle writes the salt of every row."""
+"""Rows to workers: `salted` adds the salt that makes Spark place a row as a scheme chose, `repartition` places it."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from typing import Any
 
-import numpy as np
-import pyarrow as pa
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import arrow_udf
-from pyspark.sql.types import IntegerType
 
 from unskew.errors import InputError
-from unskew.hashing import salts_for
-from unskew.scheme import Router, Scheme, make, registration_of, require_workers
+from unskew.plan import Plan
+from unskew.scheme import Scheme, make, registration, registration_of, require_workers
 from unskew.spark.keys import key_columns, key_id
+from unskew.spark.online import with_online_salt
+from unskew.spark.planning import dealing, plan_for, with_planned_salt
 
 SALT = "__unskew_salt"
+MODES = ("auto", "planned", "online")
 CHECKSUM = "spark.sql.shuffle.orderIndependentChecksum"
 RETRY_NET = (f"{CHECKSUM}.enabled", f"{CHECKSUM}.enableFullRetryOnMismatch")
 
 
 def salted(
-    df: DataFrame, keys: str | Sequence[str], workers: int, scheme: str | Scheme = "pkg", salt: str = SALT
+    df: DataFrame,
+    keys: str | Sequence[str],
+    workers: int,
+    scheme: str | Scheme = "fanout",
+    *,
+    mode: str = "auto",
+    plan: Plan | None = None,
+    deal: str | None = None,
+    sample: float | None = None,
+    salt: str = SALT,
 ) -> DataFrame:
     """`df` with one more int column, the salt, that makes Spark put each row on the worker that the scheme chose.
 
@@ -31,45 +40,98 @@ def salted(
     A ``groupBy`` on the keys and the salt lands the same way when ``spark.sql.shuffle.partitions`` is `workers`. A key
     may now be on several workers, so what they compute for it has to be merged afterwards.
 
-    `keys` are names of columns, `scheme` the name of an online scheme with its default parameters, or a scheme object
-    such as ``PartialKey(16, choices=3)``. Each task of the stage is one source: it starts with an empty router, sees
-    its own rows only, and routes them in the order in which they come. Only the key id travels to Python and only the
-    salt comes back; all other columns stay in the JVM. Executors need unskew installed.
+    `keys` are names of columns, `scheme` the name of a scheme with its default parameters, or a scheme object such as
+    ``PartialKey(16, choices=3)``. There are two ways to the salt; `mode` "auto" takes the first that the scheme has.
 
-    **At risk when a task is retried.** An online scheme decides by what came before, so rows that come in another order
-    get other salts. When the order of the input is not fixed (it comes from a shuffle, not from files), and Spark runs
-    a map task again after some of its output was read, a row can arrive twice or never. Spark notices by a checksum and
-    runs the whole stage again if ``spark.sql.shuffle.orderIndependentChecksum.enabled`` and
-    ``.enableFullRetryOnMismatch`` are true, as they are by default since Spark 4.2. We warn when they are not.
+    **planned**: the hot keys are counted (two Spark jobs, now; `sample` counts a share of the rows only), a plan says
+    which workers each is split over, and the salt is a native column. Give a `plan` and nothing runs before you ask for
+    the result. The rows of a hot key are dealt over its workers by `deal`:
+
+    - ``"content"``, the default where there are other columns than the keys: by hash of these. A row's salt depends on
+      the row alone, so a retried task writes what it wrote before. Rows that are equal in all columns stay together: if
+      most rows of a hot key are, it is not balanced; then name a column that differs, or deal by position.
+    - a column's name: by hash of that column, safe in the same way.
+    - ``"position"``, the default where there are only keys: in turn. Always even; see the risk below.
+
+    **online**: each task of the stage is one source with a live router: it starts empty, sees its own rows only, and
+    routes them in the order in which they come. Only the key id travels to Python and only the salt comes back; all
+    other columns stay in the JVM. Executors need unskew installed.
+
+    **At risk when a task is retried**, online and by position: rows that come in another order get other salts. When
+    the order of the input is not fixed (it comes from a shuffle, not from files), and Spark runs a map task again after
+    some of its output was read, a row can arrive twice or never. Spark notices by a checksum and runs the whole stage
+    again if ``spark.sql.shuffle.orderIndependentChecksum.enabled`` and ``.enableFullRetryOnMismatch`` are true, as they
+    are by default since Spark 4.2. We warn when they are not.
     """
-    chosen = _checked(scheme, workers)
+    require_workers(workers)
     columns = key_columns(df, keys)
+    _check_salt(df, salt)
+    if _mode(scheme, mode, plan) == "online":
+        if deal is not None or sample is not None:
+            raise InputError("deal: deal and sample are for mode 'planned', and this is mode 'online'")
+        live = make(scheme, workers) if isinstance(scheme, str) else scheme
+        _check_workers("scheme", live.workers, workers)
+        live.check()
+        _warn_without_retry_net(df)
+        return with_online_salt(df, key_id(*columns), live, salt)
+    names = [keys] if isinstance(keys, str) else list(keys)
+    turn, by_position = dealing(df, names, deal)
+    if plan is None:
+        name, parameters = _name_and_parameters(scheme, workers)
+        plan = plan_for(df, keys, workers, name, sample=sample, **parameters)
+    _check_workers("plan", plan.workers, workers)
+    if plan.hot_keys and by_position:
+        _warn_without_retry_net(df)
+    return with_planned_salt(df, key_id(*columns), turn, plan, salt)
+
+
+def repartition(
+    df: DataFrame, keys: str | Sequence[str], workers: int, scheme: str | Scheme = "fanout", **routing: Any
+) -> DataFrame:
+    """`df` in `workers` balanced partitions: partition w has the rows of worker w, and no column is added.
+
+    Rows of a hot key may be in several partitions. `routing`: mode, plan, deal and sample of `salted`, which see for
+    what runs now, and for what is at risk when a task is retried.
+    """
+    routed = salted(df, keys, workers, scheme, **(routing | {"salt": SALT}))
+    return routed.repartition(workers, *key_columns(df, keys), SALT).drop(SALT)
+
+
+def _mode(scheme: str | Scheme, mode: str, plan: Plan | None) -> str:
+    """ "planned" or "online", after every reason to refuse the combination."""
+    if mode not in MODES:
+        raise InputError(f"mode: must be one of {', '.join(MODES)}, not {mode!r}")
+    if plan is not None:
+        if mode == "online":
+            raise InputError("mode: a plan is given, so it must be 'auto' or 'planned', not 'online'")
+        return "planned"
+    entry = registration(scheme) if isinstance(scheme, str) else registration_of(scheme)
+    fitted = entry.offline and not isinstance(scheme, str)  # has its table already, and can only look it up
+    able = ("online",) if fitted else entry.modes
+    if not able:
+        make(entry.name, 1)  # says that an offline scheme must be made with fit
+    if mode != "auto" and mode not in able:
+        raise InputError(f"mode: {entry.name} can be {' or '.join(able)}, not {mode!r}")
+    return able[0] if mode == "auto" else mode
+
+
+def _name_and_parameters(scheme: str | Scheme, workers: int) -> tuple[str, dict[str, Any]]:
+    if isinstance(scheme, str):
+        return scheme, {}
+    _check_workers("scheme", scheme.workers, workers)
+    entry = registration_of(scheme)
+    return entry.name, {name: getattr(scheme, name) for name in entry.parameters}
+
+
+def _check_workers(what: str, its: int, workers: int) -> None:
+    if its != workers:
+        raise InputError(f"workers: must be the {what}'s own {its}, not {workers}")
+
+
+def _check_salt(df: DataFrame, salt: str) -> None:
     taken = [name for name in df.columns if name.lower() == str(salt).lower()]  # Spark ignores case by default
     if not isinstance(salt, str) or not salt or taken:
         raise InputError(f"salt: must be the name of a new column, not {salt!r}; taken are {', '.join(df.columns)}")
-    _warn_without_retry_net(df)
-
-    def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        router = Router(chosen)
-        for batch in batches:
-            ids = batch.to_numpy().view(np.uint64)
-            yield pa.array(salts_for(ids, router.route(ids), workers))
-
-    # Nondeterministic, so that the optimizer neither runs the UDF twice nor moves a filter across it.
-    router_udf = arrow_udf(route, IntegerType()).asNondeterministic()
-    return df.withColumn(salt, router_udf(key_id(*columns)))
-
-
-def _checked(scheme: str | Scheme, workers: int) -> Scheme:
-    """The scheme object, with every reason to refuse it found here and not in a task."""
-    require_workers(workers)
-    if isinstance(scheme, str):
-        return make(scheme, int(workers))
-    registration_of(scheme)
-    scheme.check()
-    if scheme.workers != workers:
-        raise InputError(f"workers: must be the scheme's own {scheme.workers}, not {workers}")
-    return scheme
 
 
 def _warn_without_retry_net(df: DataFrame) -> None:

@@ -31,7 +31,7 @@ def grouped(df: DataFrame, scheme: str, workers: int) -> DataFrame:
         return df.repartition(workers, "word")
     if scheme == "shuffle":
         return df.repartition(workers)
-    return salted(df, "word", workers, scheme).repartition(workers, "word", SALT).drop(SALT)
+    return salted(df, "word", workers, scheme, mode="online").repartition(workers, "word", SALT).drop(SALT)
 
 
 def count_words(df: DataFrame, scheme: str, workers: int) -> Counted:

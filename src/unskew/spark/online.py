@@ -1,0 +1,26 @@
+"""Online routing: a live Router in each task of the stage before the shuffle writes the salt of every row."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.functions import arrow_udf
+from pyspark.sql.types import IntegerType
+
+from unskew.hashing import salts_for
+from unskew.scheme import Router, Scheme
+
+
+def with_online_salt(df: DataFrame, identity: Column, scheme: Scheme, salt: str) -> DataFrame:
+    """`df` with the salt that a router, one for each task, gives to each row. `identity` is the key id."""
+
+    def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        router = Router(scheme)
+        for batch in batches:
+            ids = batch.to_numpy().view(np.uint64)
+            yield pa.array(salts_for(ids, router.route(ids), scheme.workers))
+
+    # Nondeterministic, so that the optimizer neither runs the UDF twice nor moves a filter across it.
+    router_udf = arrow_udf(route, IntegerType()).asNondeterministic()
+    return df.withColumn(salt, router_udf(identity))

@@ -1,0 +1,118 @@
+"""Planned routing: frequencies counted by Spark, a plan made on the driver, salts computed by native columns.
+
+No Python in the data path, and a row's salt depends on the row alone when rows are dealt by content or by a column: a
+task that runs again gives every row the same salt as before.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+
+from unskew.errors import InputError
+from unskew.plan import HEAD, MOST_HOT_KEYS, Frequencies, Plan
+from unskew.scheme import make_plan, require_workers
+from unskew.spark.keys import can_be_hashed, column, key_columns, key_id
+
+TRACKED_A_KEY = 8  # counters of the sketch for each key asked for: its error stays under a tenth of a hot key's count
+LITERAL_UP_TO = 50  # hot keys in a map literal, whose look-up is linear; more go into a broadcast join
+MOST_NAME = 200  # characters of a key that are kept to show to people
+
+CONTENT, POSITION = "content", "position"
+
+
+def plan_for(
+    df: DataFrame,
+    keys: str | Sequence[str],
+    workers: int,
+    scheme: str = "fanout",
+    *,
+    sample: float | None = None,
+    **parameters: Any,
+) -> Plan:
+    """The plan of `scheme` for the keys of `df`. Runs two Spark jobs: one counts, one fetches the hot keys' names.
+
+    `sample` counts only that share of the rows; what a plan needs to know survives sampling as long as some ten
+    thousand rows a worker are left. `parameters` are the scheme's.
+    """
+    require_workers(workers)
+    if sample is not None and not 0 < sample <= 1:
+        raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
+    make_plan(scheme, workers, Frequencies.of({}), **parameters)  # for its checks, before any job starts
+    return make_plan(scheme, workers, measure(df, keys, workers, sample), **parameters)
+
+
+def measure(df: DataFrame, keys: str | Sequence[str], workers: int, sample: float | None = None) -> Frequencies:
+    """The keys that can be hot with `workers` workers, with their counts, and the number of rows."""
+    identity = key_id(*key_columns(df, keys))
+    if sample is not None:
+        df = df.sample(sample, seed=0)
+    top = min(2 * HEAD * workers, 2 * MOST_HOT_KEYS)
+    counted = F.call_function("approx_top_k", identity, F.lit(top), F.lit(TRACKED_A_KEY * top))
+    (row,) = df.agg(counted.alias("top"), F.count(F.lit(1)).alias("rows")).collect()
+    found = [(item["item"], item["count"]) for item in row["top"] or []]
+    ids = np.array([item for item, _ in found], np.int64).view(np.uint64)
+    counts = np.array([count for _, count in found], np.int64)
+    frequencies = Frequencies(ids, counts, max(row["rows"], int(counts.sum())))
+    return _named(df, keys, frequencies, frequencies.hot(workers))
+
+
+def _named(df: DataFrame, keys: str | Sequence[str], frequencies: Frequencies, hot: int) -> Frequencies:
+    """The same with the keys' values as text, for the `hot` first ones."""
+    if not hot:
+        return frequencies
+    columns = key_columns(df, keys)
+    wanted = [int(i) for i in frequencies.key_ids[:hot].view(np.int64)]
+    shown = F.concat_ws(
+        ", ", *(F.coalesce(F.substring(c.cast("string"), 1, MOST_NAME), F.lit("null")) for c in columns)
+    )
+    identified = df.select(key_id(*columns).alias("id"), shown.alias("key"))
+    rows = identified.where(F.col("id").isin(wanted)).groupBy("id").agg(F.first("key").alias("key")).collect()
+    names = {np.uint64(np.int64(row["id"])): row["key"] for row in rows}
+    return Frequencies(
+        frequencies.key_ids,
+        frequencies.counts,
+        frequencies.messages,
+        [names.get(i, "") for i in frequencies.key_ids],
+    )
+
+
+def with_planned_salt(df: DataFrame, identity: Column, turn: Column, plan: Plan, salt: str) -> DataFrame:
+    """`df` with the salt that `plan` gives to each row. `identity` is the key id, `turn` what `dealing` gave."""
+    if not plan.hot_keys:
+        return df.withColumn(salt, F.lit(plan.cold_salt))
+    if len(plan.hot_keys) <= LITERAL_UP_TO:
+        ids = F.array(*(F.lit(_signed(hot.key_id)) for hot in plan.hot_keys))
+        salts = F.array(*(F.array(*map(F.lit, hot.salts)) for hot in plan.hot_keys))
+        return df.withColumn(salt, _dealt(F.try_element_at(F.map_from_arrays(ids, salts), identity), turn, plan))
+    key, places, order = (f"__unskew_{part}" for part in ("key", "places", "turn"))
+    entries = [(_signed(hot.key_id), list(hot.salts)) for hot in plan.hot_keys]
+    table = df.sparkSession.createDataFrame(entries, f"{key} bigint, {places} array<int>")
+    joined = df.withColumn(order, turn).join(F.broadcast(table), identity == F.col(key), "left")
+    return joined.withColumn(salt, _dealt(F.col(places), F.col(order), plan)).drop(key, places, order)
+
+
+def _dealt(places: Column, turn: Column, plan: Plan) -> Column:
+    place = F.get(places, F.pmod(turn, F.size(places)).cast("int"))
+    return F.coalesce(place, F.lit(plan.cold_salt))
+
+
+def dealing(df: DataFrame, keys: list[str], deal: str | None) -> tuple[Column, bool]:
+    """The number by which the rows of a hot key take their places, and whether it is the row's position."""
+    others = [field.name for field in df.schema if field.name not in keys and can_be_hashed(field.dataType)]
+    if deal == POSITION or (deal is None and not others):
+        return F.monotonically_increasing_id(), True
+    if deal == CONTENT or deal is None:
+        if not others:
+            raise InputError("deal: there is no column but the keys to deal by; allowed is 'position'")
+        return F.xxhash64(*map(column, others)), False
+    if deal not in others:
+        raise InputError(f"deal: must be 'content', 'position' or one of {', '.join(others) or '-'}, not {deal!r}")
+    return F.xxhash64(column(deal)), False
+
+
+def _signed(key: int) -> int:
+    """A key id as the bigint that Spark has for it."""
+    return int(np.uint64(key).view(np.int64))
