@@ -42,6 +42,7 @@ figure svg text { font-family: inherit !important; }
 figcaption { color: var(--soft); font-size: 0.95rem; margin-top: 0.75rem; }
 """
 NUMBER = re.compile(r"[-+~≈]?\.?\d")  # how a cell with a number begins
+NOTHING = ("", "?", "-")  # what stands where a number is missing
 
 
 class Page:
@@ -66,7 +67,7 @@ class Page:
     def table(self, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """A table; a column of numbers is set to the right."""
         texts = [[str(cell) for cell in row] for row in rows]
-        numeric = [bool(texts) and all(NUMBER.match(row[i]) for row in texts) for i in range(len(headers))]
+        numeric = [_is_numeric([row[i] for row in texts]) for i in range(len(headers))]
 
         def line(tag: str, cells: Sequence[str]) -> str:
             kinds = (' class="number"' if right else "" for right in numeric)
@@ -97,6 +98,11 @@ class Page:
     def write(self, path: Path) -> None:
         """Write the page, replacing what is there: the caller chooses the path, if need be by `fresh_path`."""
         path.write_text(self.html(), encoding="utf-8")
+
+
+def _is_numeric(cells: list[str]) -> bool:
+    """Whether a column holds numbers, some perhaps missing."""
+    return any(map(NUMBER.match, cells)) and all(NUMBER.match(cell) or cell in NOTHING for cell in cells)
 
 
 def fresh_path(path: Path) -> Path:

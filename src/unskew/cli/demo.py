@@ -146,7 +146,8 @@ def _explanation(messages: int, workers: int, words: Words, outcomes: Sequence[d
         f"{words.shares.max():.0%} of the stream, and which word that is changes.",
         f"By plain hash the busiest worker gets {by_hash['max_over_mean']:.1f} times its fair share, and all wait for "
         f"it: {workers} workers do the work of {useful:.1f}. Round robin is even, but keeps the count of a word in "
-        f"{robin['replicas'] / distinct:.1f} places on average. PKG is {even}, with {pkg['replicas'] / distinct:.1f}.",
+        f"{robin['replicas'] / distinct:.1f} places on average. PKG is {even}, with {pkg['replicas'] / distinct:.1f}: "
+        f"it gives a word two workers, which is enough while no word has more than 2/{workers} of the stream.",
         "All three gave the same counts, and they are the stream's own: checked word by word.",
         "For a plain count you need none of this: Spark's groupBy().count() adds up before the shuffle and is faster "
         "than all three. This is what happens to work that cannot be added up first: expensive Python for each row, "
