@@ -91,7 +91,10 @@ MISTAKES = {
         ("simulate", "--stream", "matched(10, 100, 0.5)"),
         "keys: no Zipf stream of 10 messages with p1=0.5 has 100 distinct keys; ask for fewer",
     ),
-    "no file": (("simulate", "--stream", "nowhere.csv", "--key", "k"), "path: 'nowhere.csv' is not a file"),
+    "no file": (
+        ("simulate", "--stream", "nowhere.csv", "--key", "k"),
+        "path: 'nowhere.csv' is not a file; allowed are files that end in .parquet, .csv, .txt, .text, .md, .log",
+    ),
     "no key": (("simulate", "--stream", "t.csv"), "key: t.csv needs a key column; it has k, v"),
     "no such column": (("simulate", "--stream", "t.csv", "--key", "x"), "key: t.csv has no column 'x'; it has k, v"),
     "no such time": (
@@ -125,7 +128,10 @@ MISTAKES = {
     "route: no time": (route(time="x"), "time: t.parquet has no column 'x'; it has k, t, f"),
     "route: null time": (route(time="t"), "time: column 't' has 1 nulls; every tuple needs its time"),
     "route: fractional keys": (route(key="f"), "keys: double keys are not supported; allowed are bool, int8"),
-    "route: no file": (route(**{"in": "no.parquet"}), "path: 'no.parquet' is not a file"),
+    "route: no file": (
+        route(**{"in": "no.parquet"}),
+        "path: 'no.parquet' is not a file; allowed are files that end in .parquet, .csv, .txt, .text, .md, .log",
+    ),
     "route: words": (route(**{"in": "words.txt"}), "in: 'words.txt' must end in .parquet or .csv"),
     "route: junk": (route(**{"in": "junk.parquet"}), "path: 'junk.parquet' cannot be read as parquet: "),
     "route: half good": (route(**{"in": "latin.csv"}), "path: 'latin.csv' cannot be read: "),
@@ -166,5 +172,12 @@ def test_options_that_the_command_does_not_have_are_refused_with_status_2(capsys
     outcome = runner(capsys, monkeypatch)(*arguments)
     assert outcome.status == 2
     assert outcome.out == ""
-    assert "Usage: " in outcome.err
-    assert "Traceback" not in outcome.err
+    assert outcome.err.startswith("unskew: ")
+    assert outcome.err.count("\n") == 1
+    assert outcome.err.endswith("--help\n")
+
+
+def test_without_arguments_the_command_explains_itself(capsys, monkeypatch):
+    outcome = runner(capsys, monkeypatch)()
+    assert outcome.status == 0
+    assert "unskew demo" in outcome.out

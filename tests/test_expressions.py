@@ -126,6 +126,7 @@ def test_wrong_arguments_are_refused_with_those_that_the_stream_has(text):
         parse(text)
 
 
+ALLOWED = "allowed are files that end in .parquet, .csv, .txt, .text, .md, .log"
 WRONG_VALUES = {
     "zipf(-1, 10, 10)": "z: must be a number from 0 to 20, not -1",
     "zipf('1', 10, 10)": "z: must be a number from 0 to 20, not '1'",
@@ -147,9 +148,9 @@ WRONG_VALUES = {
     "stand_in('XX')": "name: must be one of WP, TW, CT, LJ, not 'XX'",
     "stand_in([])": "name: must be one of WP, TW, CT, LJ, not []",
     "stand_in('WP', 1.5)": "messages: must be an integer of at least 0, not 1.5",
-    "file(3)": "path: 3 is not a file",
-    "file('nowhere.csv', 'k')": "path: 'nowhere.csv' is not a file",
-    "nowhere.txt": "path: 'nowhere.txt' is not a file",
+    "file(3)": f"path: 3 is not a file; {ALLOWED}",
+    "file('nowhere.csv', 'k')": f"path: 'nowhere.csv' is not a file; {ALLOWED}",
+    "nowhere.txt": f"path: 'nowhere.txt' is not a file; {ALLOWED}",
     "graph(3)": "path: a graph is a .parquet or .csv file with two columns, not 3",
     "graph('x.txt')": "path: a graph is a .parquet or .csv file with two columns, not 'x.txt'",
     "graph('x.csv', seed=-1)": "seed: must be an integer of at least 0, not -1",
@@ -171,7 +172,7 @@ def test_columns_are_for_files_only():
 def test_a_folder_is_not_a_file(tmp_path):
     folder = tmp_path / "events.parquet"
     folder.mkdir()
-    with pytest.raises(InputError, match=r"^path: .* is not a file$"):
+    with pytest.raises(InputError, match=r"^path: .* is not a file; allowed are "):
         parse(str(folder), key="k")
 
 

@@ -256,7 +256,7 @@ def test_files_that_cannot_be_read_are_refused_by_name(tmp_path, name, content):
 def test_other_kinds_of_files_are_refused_with_those_allowed(tmp_path):
     path = tmp_path / "table.xlsx"
     path.write_text("")
-    allowed = "allowed are .parquet, .csv, .txt, .text, .md, .log"
+    allowed = "allowed are files that end in .parquet, .csv, .txt, .text, .md, .log"
     assert refusal(lambda: File(str(path))) == f"path: {str(path)!r} ends in '.xlsx'; {allowed}"
 
 

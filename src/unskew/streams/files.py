@@ -127,11 +127,11 @@ def _joined(arrays: list[Any]) -> pa.Array:
 
 def check_readable(path: str) -> None:
     """InputError unless `path` is a file of a kind that can be read."""
+    allowed = f"allowed are files that end in {', '.join((*TABLES, *WORDS))}"
     if not is_file(path):
-        raise InputError(f"path: {path!r} is not a file")
-    file = Path(path)
-    if file.suffix not in (*TABLES, *WORDS):
-        raise InputError(f"path: {path!r} ends in {file.suffix!r}; allowed are {', '.join((*TABLES, *WORDS))}")
+        raise InputError(f"path: {path!r} is not a file; {allowed}")
+    if Path(path).suffix not in (*TABLES, *WORDS):
+        raise InputError(f"path: {path!r} ends in {Path(path).suffix!r}; {allowed}")
 
 
 def is_file(path: Any) -> bool:
