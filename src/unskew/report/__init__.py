@@ -1,0 +1,15 @@
+"""How skewed a stream is, what that costs with W workers, and what to do about it. Needs frequencies, not Spark.
+
+    from unskew.report import KeyCounts, report_on
+
+    print(report_on(KeyCounts.of(key_ids, counts), workers=64))
+
+On Spark, `unskew.spark.skew_report` measures the frequencies; on the command line, ``unskew doctor``.
+"""
+
+from unskew.report.advice import PURPOSES, Advice
+from unskew.report.counts import KeyCounts, ZipfFit
+from unskew.report.forecast import Forecast
+from unskew.report.report import Report, TopKey, report_on
+
+__all__ = ["PURPOSES", "Advice", "Forecast", "KeyCounts", "Report", "TopKey", "ZipfFit", "report_on"]

@@ -1,0 +1,98 @@
+"""How often the keys of a stream occur, in a few thousand numbers however many keys there are."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.hashing import KeyIds
+from unskew.plan import MOST_HOT_KEYS, Frequencies
+
+TOP = MOST_HOT_KEYS  # keys that are known one by one: all that a plan can split
+FEWEST_TO_FIT = 3  # keys
+LEAST_COUNT_TO_FIT = 10  # rows of a key: rarer ones say more about chance than about the distribution
+
+Ints = npt.NDArray[np.int64]
+
+
+class ZipfFit(NamedTuple):
+    """How well the head follows count = C * rank^-exponent."""
+
+    exponent: float  # z
+    r_squared: float  # 1: exactly
+
+
+@dataclass(frozen=True)
+class KeyCounts:
+    """The most frequent keys one by one, the rest as a histogram.
+
+    Each bucket of the histogram has keys of (nearly) the same count: how many keys, and how many tuples they have
+    together, so all totals are exact.
+    """
+
+    top: Frequencies  # its `messages` are those of all keys
+    tail_keys: Ints  # one entry a bucket, each at least 1
+    tail_messages: Ints
+
+    def __post_init__(self) -> None:
+        if self.tail_keys.shape != self.tail_messages.shape or (self.tail_messages < self.tail_keys).any():
+            raise InputError("tail_messages: must have one entry a bucket, and at least one tuple a key")
+        together = int(self.top.counts.sum() + self.tail_messages.sum())
+        if together != self.messages:
+            raise InputError(f"messages: must be the sum of all counts {together}, not {self.messages}")
+
+    @classmethod
+    def of(cls, key_ids: KeyIds, counts: Ints, names: Sequence[str] = ()) -> "KeyCounts":
+        """From the counts of all keys, each above 0."""
+        every = Frequencies(key_ids, counts, int(np.sum(counts)), names)
+        top = Frequencies(every.key_ids[:TOP], every.counts[:TOP], every.messages, every.names[:TOP])
+        each, keys = np.unique(every.counts[TOP:], return_counts=True)
+        return cls(top, keys.astype(np.int64), each * keys)
+
+    @property
+    def messages(self) -> int:
+        return self.top.messages
+
+    @property
+    def keys(self) -> int:
+        """Distinct keys."""
+        return len(self.top.counts) + int(self.tail_keys.sum())
+
+    @property
+    def p1(self) -> float:
+        """The share of the most frequent key; 0 without any."""
+        return int(self.top.counts[0]) / self.messages if self.messages else 0.0
+
+    def curve(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """(rank, share) from the hottest key to the rarest; one point for each bucket of the histogram, at its end."""
+        each = self.tail_messages / self.tail_keys
+        order = np.argsort(-each)
+        ranks = [np.arange(1, len(self.top.counts) + 1), len(self.top.counts) + np.cumsum(self.tail_keys[order])]
+        counts = np.concatenate([self.top.counts, each[order]])
+        return np.concatenate(ranks).astype(float), counts / max(1, self.messages)
+
+    def zipf(self) -> ZipfFit | None:
+        """The Zipf exponent of the head, None with fewer than three keys to fit.
+
+        Least squares of log(count) over log(rank), over the top keys with ten rows or more. Rank r weighs 1/r: each
+        power of ten of ranks then counts the same, where plain least squares would hardly see the hottest keys.
+        """
+        counts = self.top.counts[self.top.counts >= LEAST_COUNT_TO_FIT]
+        if len(counts) < FEWEST_TO_FIT:
+            return None
+        rank = np.arange(1, len(counts) + 1)
+        weight = 1 / rank
+        x, y = np.log(rank), np.log(counts)
+        x, y = x - np.average(x, weights=weight), y - np.average(y, weights=weight)
+        slope = float((weight * x * y).sum() / (weight * x * x).sum())
+        spread = float((weight * y * y).sum())
+        unexplained = float((weight * (y - slope * x) ** 2).sum())
+        return ZipfFit(max(0.0, -slope), 1 - unexplained / spread if spread > 1e-12 else 1.0)
+
+
+def percent(share: float) -> str:
+    """12.34%, and 0.0012% where that would be 0.00%."""
+    return f"{share:.2%}" if share >= 0.001 or not share else f"{100 * share:.2g}%"

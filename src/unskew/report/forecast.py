@@ -1,0 +1,163 @@
+"""What each scheme would do with a stream: routed in miniature, from its measured frequencies.
+
+With up to a million rows, the miniature has them all. A longer stream is made small in two ways, because one cannot
+tell both numbers. For the loads, every key's rows are thinned out alike, so that each key keeps its share. For the
+replicas, rare keys are left out and the others keep their rows: a key with one row of its hundred left would be on one
+worker where it really is on many. Each key then stands for several, and its replicas count as often; that is why this
+routes by itself rather than through `simulate`.
+
+The hottest keys have their own ids, the others ids drawn by a seeded generator. The order is random: what a stream's
+own order does (bursts, drift) shows only in a simulation of the stream itself.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.hashing import KeyIds
+from unskew.report.counts import KeyCounts
+from unskew.scheme import SCHEMES, Registration, Router, Scheme, make, make_plan
+from unskew.schemes import Fanout
+
+TUPLES = 1_000_000  # at most, to measure loads
+TUPLES_FOR_REPLICAS = 250_000
+ROWS_A_WORKER = 4  # of a key, when replicas are measured: enough to be on all workers that the scheme would use
+MOST_WORKERS = 1024  # with more of them, each would get too few of the tuples to tell chance from skew
+SOURCES = 8  # that route independently, as the tasks of the stage before the shuffle do
+
+
+class Miniature(NamedTuple):
+    """A small stream that is skewed as the large one."""
+
+    ids: KeyIds  # of its keys
+    weights: npt.NDArray[np.float64]  # how many keys of the large stream each stands for
+    counts: npt.NDArray[np.int64]  # its tuples
+    tuples: npt.NDArray[np.int64]  # the stream: positions in `ids`
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """One scheme, in one mode, with W workers."""
+
+    scheme: str
+    mode: str  # "planned" or "online"; "fit" for an offline scheme that is not offered on Spark
+    max_over_mean: float  # rows of the busiest worker over the mean
+    replicas: int  # (worker, key) pairs
+    straggler: float  # how much longer the stage takes than perfectly balanced, merging included
+    load: tuple[float, ...] = field(repr=False)  # rows of each worker over the mean
+
+    @property
+    def on_spark(self) -> bool:
+        return self.mode != "fit"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def miniature(counts: KeyCounts, tuples: int, known: int, rows_a_key: float = 1.0, seed: int = 0) -> Miniature:
+    """The stream with about `tuples` tuples, all of it where it has no more.
+
+    The `known` hottest keys keep their ids and shares. Of any other key `rows_a_key` rows are kept if it has so many,
+    or as many as its share is, whichever is more; to make up for it, fewer such keys are kept.
+    """
+    generator = np.random.Generator(np.random.PCG64(seed))
+    scale = min(1.0, tuples / max(1, counts.messages))
+    hot = _rounded(counts.top.counts[:known] * scale, generator)
+    keys = np.concatenate([np.ones(len(counts.top.counts[known:]), np.int64), counts.tail_keys])
+    messages = np.concatenate([counts.top.counts[known:], counts.tail_messages])
+    each = messages / keys
+    rows = np.minimum(each, np.maximum(each * scale, rows_a_key))
+    wanted = messages * scale / rows  # keys of each bucket
+    kept = _rounded(wanted, generator)
+    rest = [_split(total, parts) for total, parts in zip(_rounded(kept * rows, generator), kept, strict=True)]
+    made = generator.integers(0, 2**64, int(kept.sum()), np.uint64)
+    all_counts = np.concatenate([hot, *rest])
+    return Miniature(
+        np.concatenate([counts.top.key_ids[:known], made]),
+        np.concatenate([np.ones(known), np.repeat(keys / wanted, kept)]),
+        all_counts,
+        generator.permutation(np.repeat(np.arange(len(all_counts)), all_counts)),
+    )
+
+
+def _rounded(numbers: npt.NDArray[Any], generator: np.random.Generator) -> npt.NDArray[np.int64]:
+    """Each up or down to a whole number, by chance, so that it is right on average."""
+    whole = np.floor(numbers)
+    return (whole + (generator.random(len(numbers)) < numbers - whole)).astype(np.int64)
+
+
+def _split(total: int, parts: int) -> npt.NDArray[np.int64]:
+    """`total` as `parts` whole numbers that differ by one at most."""
+    return (total + np.arange(parts)) // max(1, parts)
+
+
+def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Forecast]:
+    """All registered schemes, those of the lowest straggler factor first; none above `MOST_WORKERS` workers.
+
+    A scheme with two modes is there twice, unless they do the same. `merge_cost`: what merging a partial result costs,
+    in rows.
+    """
+    if workers > MOST_WORKERS or not counts.messages:
+        return []
+    small = miniature(counts, TUPLES, len(counts.top.counts))
+    few_keys = small
+    if counts.messages > TUPLES:
+        few_keys = miniature(counts, TUPLES_FOR_REPLICAS, counts.top.hot(workers), ROWS_A_WORKER * workers)
+    found: list[Forecast] = []
+    for name, mode, scheme_for in _schemes(counts, workers):
+        chosen = _route(scheme_for(small), small)
+        among_few = chosen if few_keys is small else _route(scheme_for(few_keys), few_keys)
+        replicas = round(_replicas_a_key(among_few, few_keys, workers) * counts.keys)
+        forecast = _forecast(name, mode, np.bincount(chosen, minlength=workers), replicas, counts, merge_cost)
+        if not (found and found[-1].scheme == name and found[-1].load == forecast.load):
+            found.append(forecast)
+    return sorted(found, key=lambda forecast: (round(forecast.straggler, 3), forecast.replicas))
+
+
+def _schemes(counts: KeyCounts, workers: int) -> Iterator[tuple[str, str, Callable[[Miniature], Scheme]]]:
+    """Name, mode, and the scheme for a miniature."""
+    for name, entry in SCHEMES.items():
+        if "planned" in entry.modes:
+            planned = Fanout.from_plan(make_plan(name, workers, counts.top))
+            yield name, "planned", lambda small, scheme=planned: scheme  # type: ignore[misc]
+        if "online" in entry.modes:
+            online = make(name, workers)
+            yield name, "online", lambda small, scheme=online: scheme  # type: ignore[misc]
+        if not entry.modes:
+            yield name, "fit", partial(_fit, entry, workers)
+
+
+def _fit(entry: Registration, workers: int, small: Miniature) -> Scheme:
+    ids, places = np.unique(small.ids, return_inverse=True)  # keys that share an id are routed as one
+    scheme: Scheme = entry.type.fit(workers, ids, np.bincount(places, small.counts).astype(np.int64))
+    return scheme
+
+
+def _route(scheme: Scheme, small: Miniature) -> npt.NDArray[np.int64]:
+    """The worker of each tuple."""
+    chosen = np.empty(len(small.tuples), np.int64)
+    ids = small.ids[small.tuples]
+    for source in range(SOURCES):
+        chosen[source::SOURCES] = Router(scheme).route(ids[source::SOURCES])
+    return chosen
+
+
+def _replicas_a_key(chosen: npt.NDArray[np.int64], small: Miniature, workers: int) -> float:
+    pairs = np.sort(small.tuples * workers + chosen)
+    new = np.diff(pairs, prepend=-1) > 0
+    present = small.weights[small.counts > 0].sum()
+    return float(small.weights[pairs[new] // workers].sum() / present)
+
+
+def _forecast(
+    name: str, mode: str, load: npt.NDArray[np.int64], replicas: int, counts: KeyCounts, merge_cost: float
+) -> Forecast:
+    relative = load / load.mean()
+    # Whole keys need no second phase; but live routers can only happen to agree on a key's worker, so it counts there.
+    merged = 0 if replicas == counts.keys and mode != "online" else replicas
+    straggler = float(relative.max()) + merge_cost * merged / counts.messages
+    return Forecast(name, mode, float(relative.max()), replicas, straggler, tuple(relative.tolist()))

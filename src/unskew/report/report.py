@@ -1,0 +1,224 @@
+"""The report: numbers, forecasts and advice in one object that prints, goes to a notebook and to JSON."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from html import escape
+from io import StringIO
+from typing import Any
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from unskew.report.advice import ENOUGH, Advice, advise, purpose, remarks
+from unskew.report.counts import KeyCounts, ZipfFit, percent
+from unskew.report.forecast import MOST_WORKERS, Forecast, forecasts
+from unskew.scheme import registration, require_workers
+
+SHOWN = 10  # top keys
+LONGEST_BAR = 30  # characters
+TABLE = 64  # characters beside the bars
+WIDTH = 100  # of the report as text
+LEGEND = """max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with
+perfect balance, merging of partial results included. replicas: (worker, key) pairs."""
+
+
+@dataclass(frozen=True)
+class TopKey:
+    """One of the most frequent keys."""
+
+    key: str
+    count: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Report:
+    """How skewed the keys are, what each scheme would make of it with W workers, and a recommendation.
+
+    Print it, show it in a notebook, or take `to_dict` for JSON. With a `sample` below 1, `messages` and the counts are
+    those of the sample; `recommendation` and `notes` say what is an estimate.
+    """
+
+    columns: tuple[str, ...]  # the keys
+    workers: int  # W
+    for_: str | None
+    sample: float  # share of the rows that was counted
+    messages: int
+    keys: int
+    p1: float
+    top: tuple[TopKey, ...]
+    zipf: ZipfFit | None
+    most_workers_one_choice: int | None  # 1/p1: with more, the hottest key alone overloads its worker
+    most_workers_two_choices: int | None  # 2/p1: with more, also both workers that PKG gives it
+    forecasts: tuple[Forecast, ...]  # lowest straggler factor first
+    advice: Advice
+    notes: tuple[str, ...]
+    counts: KeyCounts = field(repr=False)
+
+    @property
+    def recommendation(self) -> str:
+        return self.advice.sentence
+
+    @property
+    def code(self) -> str:
+        """The call to make, empty where nothing is to be done."""
+        if self.advice.scheme is None:
+            return ""
+        keys = repr(self.columns[0]) if len(self.columns) == 1 else repr(list(self.columns))
+        how = f'workers={self.workers}, scheme="{self.advice.scheme}"'
+        if self.advice.mode != registration(self.advice.scheme).modes[0]:
+            how += f', mode="{self.advice.mode}"'
+        if self.for_ == "stateful":
+            return f"from unskew.spark import salted\n\nrouted = salted(df, {keys}, {how})"
+        return (
+            f"from unskew.spark import apply_split\n\nresult = apply_split(df, {keys}, partial, merge, schema, {how})"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, ready for JSON."""
+        found = {name: value for name, value in vars(self).items() if name not in ("counts", "advice", "for_")}
+        return found | {
+            "for": self.for_,
+            "columns": list(self.columns),
+            "top": [asdict(key) for key in self.top],
+            "zipf": None if self.zipf is None else self.zipf._asdict(),
+            "forecasts": [forecast.to_dict() for forecast in self.forecasts],
+            "notes": list(self.notes),
+            "recommendation": self.recommendation,
+            "recommended_scheme": self.advice.scheme,
+            "recommended_mode": self.advice.mode,
+        }
+
+    def facts(self) -> str:
+        """The measured numbers in one line."""
+        estimated = f", a sample of {self.sample:.3g}" if self.sample < 1 else ""
+        least = "at least " if self.sample < 1 else ""
+        fit = f" · Zipf exponent {self.zipf.exponent:.2f} (R² {self.zipf.r_squared:.2f})" if self.zipf else ""
+        hottest = f" · hottest {percent(self.p1)}" if self.messages else ""
+        return f"{self.messages:,} rows{estimated} · {least}{self.keys:,} keys{hottest}{fit}"
+
+    def bounds(self) -> str:
+        """How many workers can be kept busy, from p1."""
+        if self.most_workers_one_choice is None:
+            return ""
+        return (
+            f"Because of the hottest key, one choice a key (hash) can balance at most {self.most_workers_one_choice:,} "
+            f"workers, two choices (PKG) at most {self.most_workers_two_choices:,}; you ask about {self.workers:,}."
+        )
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        block = "#" if options.ascii_only else "█"
+        bar = max(6, min(LONGEST_BAR, options.max_width - TABLE))
+        yield Text.assemble(("Skew of ", "bold"), (", ".join(self.columns), "bold cyan"))
+        yield Text(self.facts() if not options.ascii_only else self.facts().replace("·", "|").replace("R²", "R2"))
+        if self.top:
+            yield Text("\nHottest keys", "bold")
+            yield Padding(self._top_table(block, bar), (0, 0, 0, 2))
+            yield Text(f"\n{self.bounds()}")
+        if self.forecasts:
+            yield Text(f"\nWith {self.workers:,} workers, predicted", "bold")
+            yield self._forecast_table(block, bar)
+            yield Text(LEGEND.replace("\n", " "), "dim")
+        elif self.workers > MOST_WORKERS:
+            yield Text(f"\nSchemes are not simulated with more than {MOST_WORKERS:,} workers.", "dim")
+        yield Text.assemble("\n", (self.recommendation, "bold red" if self.advice.scheme else "bold green"))
+        yield _bullets(self.notes)
+        if self.code:
+            yield Padding(Text(self.code, "cyan"), (1, 0, 0, 2))
+
+    def _top_table(self, block: str, longest: int) -> Table:
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(max_width=48, no_wrap=True, overflow="ellipsis")
+        for _ in range(2):
+            table.add_column(justify="right", no_wrap=True)
+        table.add_column(no_wrap=True)
+        for key in self.top:
+            bar = block * max(1, round(longest * key.share / self.top[0].share))
+            table.add_row(Text(key.key), f"{key.count:,}", percent(key.share), Text(bar, "cyan"))
+        return table
+
+    def _forecast_table(self, block: str, longest: int) -> Table:
+        table = Table("scheme", "max/mean", "straggler", "replicas", "a key", "", box=SIMPLE_HEAD, pad_edge=False)
+        for column in table.columns:
+            column.no_wrap = True
+            column.justify = "left" if column.header in ("scheme", "") else "right"
+        worst = max(f.straggler for f in self.forecasts)
+        for f in self.forecasts:
+            style = "red" if f.straggler > ENOUGH else "green"
+            chosen = (f.scheme, f.mode) == (self.advice.scheme, self.advice.mode)
+            table.add_row(
+                *self.row(f),
+                Text(block * max(1, round(longest * f.straggler / worst)), style),
+                style="bold" if chosen else "",
+            )
+        return table
+
+    def row(self, forecast: Forecast) -> list[str]:
+        """A forecast as the cells of a table: scheme, max/mean, straggler, replicas, replicas a key."""
+        return [
+            self.label(forecast),
+            f"{forecast.max_over_mean:.2f}",
+            f"{forecast.straggler:.2f}x",
+            f"{forecast.replicas:,}",
+            f"{forecast.replicas / max(1, self.keys):.2f}",
+        ]
+
+    def label(self, forecast: Forecast) -> str:
+        """The scheme, with its mode where it is there in two."""
+        twice = sum(other.scheme == forecast.scheme for other in self.forecasts) > 1
+        return f"{forecast.scheme} ({forecast.mode})" if twice else forecast.scheme
+
+    def __str__(self) -> str:
+        console = Console(file=StringIO(), width=WIDTH, color_system=None, highlight=False)
+        with console.capture() as captured:
+            console.print(self)
+        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+
+    def _repr_html_(self) -> str:
+        return f'<pre style="line-height: 1.3">{escape(str(self))}</pre>'
+
+
+def _bullets(lines: Sequence[str]) -> Table:
+    table = Table.grid(padding=(0, 1, 0, 0))
+    for line in lines:
+        table.add_row("-", Text(line), style="dim")
+    return table
+
+
+def report_on(
+    counts: KeyCounts,
+    workers: int,
+    *,
+    for_: str | None = None,
+    columns: Sequence[str] = ("key",),
+    sample: float = 1.0,
+) -> Report:
+    """The report on measured frequencies; see `unskew.spark.skew_report` for the arguments."""
+    require_workers(workers)
+    found = forecasts(counts, workers, purpose(for_).merge_cost)
+    advice = advise(counts, workers, found, for_)
+    top = counts.top
+    hottest = int(top.counts[0]) if counts.messages else 0
+    return Report(
+        columns=tuple(columns),
+        workers=workers,
+        for_=for_,
+        sample=sample,
+        messages=counts.messages,
+        keys=counts.keys,
+        p1=counts.p1,
+        top=tuple(
+            TopKey(name, int(count), int(count) / counts.messages)
+            for name, count in zip(top.names[:SHOWN], top.counts[:SHOWN], strict=True)
+        ),
+        zipf=counts.zipf(),
+        most_workers_one_choice=counts.messages // hottest if hottest else None,
+        most_workers_two_choices=2 * counts.messages // hottest if hottest else None,
+        forecasts=tuple(found),
+        advice=advice,
+        notes=tuple(remarks(counts, workers, advice, found, for_, sample)),
+        counts=counts,
+    )

@@ -1,0 +1,258 @@
+"""The skew report: its numbers against exact ones, its advice case by case, and how it shows itself."""
+
+import json
+from io import StringIO
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from unskew.errors import InputError
+from unskew.hashing import NULL_KEY_ID, candidate, key_ids
+from unskew.plan import Frequencies
+from unskew.report import KeyCounts, Report, report_on
+from unskew.report.forecast import MOST_WORKERS, TUPLES, miniature
+from unskew.scheme import SCHEMES, make
+from unskew.simulate import simulate
+from unskew.streams import Zipf
+
+
+def counted(counts: list[int] | np.ndarray) -> KeyCounts:
+    counts = np.asarray(counts, np.int64)
+    return KeyCounts.of(key_ids(np.arange(len(counts))), counts, [f"k{i}" for i in range(len(counts))])
+
+
+def zipf(z: float, keys: int, messages: int) -> KeyCounts:
+    shares = np.arange(1, keys + 1) ** -z
+    return counted(np.maximum(1, np.round(messages * shares / shares.sum())))
+
+
+def forecast(report: Report, scheme: str, mode: str | None = None):
+    (found,) = (f for f in report.forecasts if f.scheme == scheme and mode in (None, f.mode))
+    return found
+
+
+# ---------------------------------------------------------------- what was measured
+
+
+@pytest.mark.parametrize("z", [0.0, 0.5, 1.0, 1.4, 2.0])
+def test_the_exponent_of_exact_zipf_counts_is_found(z: float) -> None:
+    fit = zipf(z, 10_000, 50_000_000).zipf()
+    assert fit is not None
+    assert fit.exponent == pytest.approx(z, abs=0.01)
+    assert fit.r_squared > 0.999
+
+
+def test_no_exponent_without_three_keys() -> None:
+    assert counted([100, 50]).zipf() is None
+    assert counted([100, 9, 8]).zipf() is None  # too few rows to tell
+
+
+def test_totals_are_exact_however_long_the_tail() -> None:
+    counts = zipf(1.0, 50_000, 1_000_000)
+    assert counts.keys == 50_000
+    assert counts.messages == counts.top.counts.sum() + counts.tail_messages.sum()
+    rank, share = counts.curve()
+    assert rank[0] == 1
+    assert rank[-1] == counts.keys
+    assert (np.diff(rank) > 0).all()
+    assert (np.diff(share) <= 0).all()
+
+
+def test_counts_that_do_not_add_up_are_refused() -> None:
+    top = Frequencies(key_ids(["a"]), np.array([5]), 9)
+    with pytest.raises(InputError, match=r"messages: must be the sum of all counts 8, not 9"):
+        KeyCounts(top, np.array([1]), np.array([3]))
+    with pytest.raises(InputError, match="tail_messages"):
+        KeyCounts(top, np.array([5]), np.array([4]))
+
+
+def test_the_most_workers_come_from_p1() -> None:
+    report = report_on(counted([30, 30, 20, 20]), 2)
+    assert report.p1 == 0.3
+    assert (report.most_workers_one_choice, report.most_workers_two_choices) == (3, 6)
+
+
+# ---------------------------------------------------------------- the miniature and the forecasts
+
+
+def test_a_stream_that_is_not_long_is_routed_as_it_is() -> None:
+    counts = zipf(1.0, 5_000, 100_000)
+    small = miniature(counts, TUPLES, len(counts.top.counts))
+    assert len(small.tuples) == counts.messages
+    assert len(small.ids) == counts.keys
+    assert (small.weights == 1).all()
+    assert np.array_equal(np.bincount(small.tuples), small.counts)
+    assert np.array_equal(np.sort(small.counts)[::-1][:2000], counts.top.counts)
+
+
+@pytest.mark.parametrize("rows_a_key", [1, 64])
+def test_a_long_stream_keeps_its_shares_in_small(rows_a_key: int) -> None:
+    counts = zipf(1.0, 200_000, 20_000_000)
+    small = miniature(counts, 100_000, 50, rows_a_key)
+    assert len(small.tuples) == pytest.approx(100_000, rel=0.02)
+    shares = small.counts[:50] / len(small.tuples)
+    assert shares == pytest.approx(counts.top.counts[:50] / counts.messages, rel=0.03)
+    assert small.weights.sum() == pytest.approx(counts.keys, rel=0.05)
+
+
+def test_hash_is_forecast_exactly_where_all_keys_are_known() -> None:
+    counts = zipf(1.1, 1_500, 100_000)
+    report = report_on(counts, 10)
+    exact = np.zeros(10)
+    for key, count in zip(counts.top.key_ids, counts.top.counts, strict=True):
+        exact[candidate(key, 0, 10)] += count
+    assert forecast(report, "hash").load == pytest.approx(exact / exact.mean())
+    assert forecast(report, "hash").replicas == 1_500
+
+
+def test_forecasts_agree_with_a_simulation_of_the_stream_itself() -> None:
+    stream = Zipf(z=1.2, keys=20_000, messages=3_000_000, seed=3)
+    schemes = [make(name, 32) for name in ("hash", "pkg", "shuffle")]
+    keys, counts = np.unique(np.concatenate([chunk.keys for chunk in stream.chunks()]), return_counts=True)
+    report = report_on(KeyCounts.of(key_ids(keys), counts), 32)
+    for result in simulate(stream, schemes, sources=8):
+        mode = "online" if result.scheme == "pkg" else None
+        predicted = forecast(report, result.scheme, mode)
+        assert predicted.max_over_mean == pytest.approx(result.max_over_mean, rel=0.05)
+        assert predicted.replicas == pytest.approx(result.replicas, rel=0.15)  # pkg's depend on how loads unfold
+
+
+def test_every_registered_scheme_is_forecast_the_best_first() -> None:
+    report = report_on(zipf(1.2, 1_000, 50_000), 16)
+    assert {f.scheme for f in report.forecasts} == set(SCHEMES)
+    assert {f.mode for f in report.forecasts if f.scheme == "pkg"} == {"planned", "online"}
+    assert len([f for f in report.forecasts if f.scheme == "hash"]) == 1  # its two modes are the same
+    stragglers = [round(f.straggler, 3) for f in report.forecasts]
+    assert stragglers == sorted(stragglers)
+
+
+def test_merging_counts_in_the_straggler_factor_where_keys_are_split() -> None:
+    counts = counted([50_000] + [1] * 50_000)
+    for for_, cost in ((None, 1.0), ("python", 0.1)):
+        report = report_on(counts, 8, for_=for_)
+        split, whole = forecast(report, "fanout"), forecast(report, "hash")
+        assert split.replicas > report.keys
+        assert split.straggler == pytest.approx(split.max_over_mean + cost * split.replicas / report.messages)
+        assert whole.straggler == whole.max_over_mean
+
+
+def test_keys_that_share_an_id_are_routed_as_one() -> None:
+    ids = np.array([7, 7, 8], np.uint64)
+    assert report_on(KeyCounts.of(ids, np.array([10, 10, 10])), 2).forecasts
+
+
+# ---------------------------------------------------------------- the advice
+
+
+def advice(counts: KeyCounts, workers: int, for_: str | None = None) -> str:
+    return report_on(counts, workers, for_=for_).recommendation
+
+
+def test_uniform_keys_need_nothing() -> None:
+    report = report_on(counted([100] * 20_000), 64)
+    assert report.recommendation.startswith("Do nothing: hash is balanced enough here")
+    assert report.advice.scheme is None
+    assert report.code == ""
+
+
+@pytest.mark.parametrize("counts", [counted([500_000] + [50] * 10_000), zipf(1.2, 10_000, 1_000_000)])
+def test_hot_keys_are_fanned_out(counts: KeyCounts) -> None:
+    report = report_on(counts, 64, for_="python")
+    assert report.recommendation.startswith("Use fanout: the busiest worker gets 1.0")
+    assert (report.advice.scheme, report.advice.mode) == ("fanout", "planned")
+    assert "apply_split(df, 'key', partial, merge, schema, workers=64, scheme=\"fanout\")" in report.code
+    assert any("no scheme that keeps keys whole" in note for note in report.notes)
+
+
+def test_a_built_in_aggregate_needs_nothing_however_skewed() -> None:
+    said = advice(zipf(2.0, 1_000, 1_000_000), 64, "aggregate")
+    assert said.startswith("Do nothing: Spark's own partial aggregation already handles this")
+
+
+def test_joins_are_left_to_spark() -> None:
+    assert "unskew does not offer joins yet" in advice(zipf(2.0, 1_000, 1_000_000), 64, "join")
+    assert advice(counted([100] * 20_000), 64, "join").startswith("Do nothing")
+
+
+def test_where_merging_costs_more_than_balance_gains() -> None:
+    counts = counted([1_500] + [1] * 98_500)  # hash: twice the mean, but all rows would be merged again
+    assert "costs as much as it gains" in advice(counts, 64)
+    assert advice(counts, 64, "python").startswith("Use fanout")
+
+
+def test_without_rows_workers_or_enough_rows_there_is_nothing_to_do() -> None:
+    assert advice(counted([]), 64) == "Do nothing: there are no rows."
+    assert advice(counted([9, 1]), 1) == "Do nothing: with one worker there is nothing to balance."
+    assert advice(counted([9, 1]), 64).startswith("Do nothing, or use fewer workers: 10 rows")
+
+
+def test_one_key_alone_is_split_over_all_workers() -> None:
+    report = report_on(counted([100_000]), 16)
+    assert report.p1 == 1
+    assert report.zipf is None
+    assert report.advice.scheme == "fanout"
+    assert forecast(report, "fanout").replicas == 16
+    assert forecast(report, "hash").max_over_mean == 16
+
+
+def test_rows_without_a_key_are_pointed_out() -> None:
+    alone = KeyCounts.of(np.array([NULL_KEY_ID]), np.array([1000]), ["null"])
+    assert any(note.startswith("100.0% of the rows have no key (null)") for note in report_on(alone, 8).notes)
+
+
+def test_a_sample_says_what_is_an_estimate() -> None:
+    report = report_on(zipf(1.0, 1_000, 100_000), 8, sample=0.1)
+    assert "sample of 0.1" in report.facts()
+    assert "at least 1,000 keys" in report.facts()
+    assert "lower bounds" in report.notes[0]
+
+
+@pytest.mark.parametrize(("hottest", "said"), [(10_000, "Use fanout"), (100, "Do nothing, as far as p1 tells")])
+def test_very_many_workers_are_judged_by_p1_alone(hottest: int, said: str) -> None:
+    report = report_on(counted([hottest] + [100] * 100_000), 100_000)
+    assert report.workers > MOST_WORKERS
+    assert report.forecasts == ()
+    assert report.recommendation.startswith(said)
+    assert "not simulated" in str(report)
+
+
+def test_other_purposes_and_numbers_of_workers_are_refused() -> None:
+    with pytest.raises(InputError, match=r"for_: must be one of None, aggregate, python, stateful, join, not 'fun'"):
+        report_on(counted([1]), 4, for_="fun")
+    with pytest.raises(InputError, match="workers: must be an integer from 1"):
+        report_on(counted([1]), 0)
+
+
+# ---------------------------------------------------------------- how it shows itself
+
+
+@pytest.mark.parametrize("workers", [1, 4, 100_000])
+@pytest.mark.parametrize("counts", [[], [5], [900, 50, 30, 20]])
+def test_every_report_prints_and_becomes_json(counts: list[int], workers: int) -> None:
+    report = report_on(counted(counts), workers, columns=("user", "day"))
+    assert report.recommendation.split()[0] in str(report)
+    found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
+    assert found["messages"] == sum(counts)
+    assert found["columns"] == ["user", "day"]
+    assert found["recommendation"] == report.recommendation
+    assert found["for"] is None
+    assert "counts" not in found
+
+
+def test_keys_cannot_disturb_the_page_of_a_notebook() -> None:
+    counts = KeyCounts.of(key_ids(["a"]), np.array([10]), ["[bold]<script>"])
+    report = report_on(counts, 2)
+    assert "[bold]<script>" in str(report)
+    assert "<script>" not in report._repr_html_()
+    assert "&lt;script&gt;" in report._repr_html_()
+
+
+def test_it_fits_80_columns_and_plain_ascii() -> None:
+    report = report_on(zipf(1.2, 10_000, 1_000_000), 64)
+    file = StringIO()
+    Console(file=file, width=80, color_system=None, highlight=False).print(report)
+    lines = file.getvalue().splitlines()
+    assert max(map(len, lines)) <= 80
+    assert any("pkg (planned)" in line for line in lines)
+    assert "…" not in file.getvalue()
