@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import typer
 
 from unskew.cli.demo import demo
+from unskew.cli.doctor import doctor
 from unskew.cli.reproduce import reproduce
 from unskew.cli.route import route
 from unskew.cli.schemes import schemes
@@ -21,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
 )
-COMMANDS = {command.__name__: command for command in (demo, schemes, simulate, route, reproduce)}
+COMMANDS = {command.__name__: command for command in (demo, doctor, schemes, simulate, route, reproduce)}
 for command in COMMANDS.values():
     app.command()(command)
 

@@ -1,0 +1,121 @@
+"""`unskew doctor`: the skew report for a file or folder that Spark can read."""
+
+import importlib.util
+import re
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from unskew.cli.output import check_can_write, console, notes, print_json
+from unskew.errors import InputError
+from unskew.report import PURPOSES, Report
+from unskew.report.advice import purpose
+from unskew.scheme import require_workers
+
+SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
+FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+TAGGED = re.compile(r"\[[A-Z_.]+\] (.+)")
+PURPOSE_NAMES = ", ".join(name for name in PURPOSES if name)
+
+
+def doctor(
+    path: Annotated[str, typer.Argument(help="A file or folder, or an address that Spark knows, such as s3a://...")],
+    key: Annotated[list[str], typer.Option(help="The key column; repeat for a key of several columns.")],
+    workers: Annotated[int, typer.Option(help="Workers W: the partitions of the stage after the shuffle.")] = 64,
+    for_: Annotated[str, typer.Option("--for", help=f"What rows are grouped for: {PURPOSE_NAMES}.")] = "",
+    sample: Annotated[float, typer.Option(help="Count only this share of the rows, such as 0.1.")] = 1.0,
+    file_format: Annotated[
+        str, typer.Option("--format", help=f"{', '.join(FORMATS)}; by default by the file's name.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option(help="Also write the report as a page with pictures.")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Let --out replace a file.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as a JSON object.")] = False,
+) -> None:
+    """How skewed is my data, what does that cost, and what should I do? Often: nothing.
+
+    A local Spark counts the keys in one pass. The report shows the hottest ones, predicts for every scheme how long the
+    busiest of W workers takes and how many partial results there are, and gives a recommendation in one sentence.
+
+    What you do with the rows matters, so say it: for [bold]--for aggregate[/bold] (count, sum and the like) Spark needs
+    no help; [bold]--for python[/bold] is expensive Python for each row or key, [bold]--for stateful[/bold] a stateful
+    stream, [bold]--for join[/bold] a join.
+
+    Example: [bold]unskew doctor events.parquet --key user --workers 64 --for python --out skew.html[/bold]
+    """
+    require_workers(workers)
+    purpose(for_ or None)
+    if not 0 < sample <= 1:
+        raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
+    kind = _format(path, file_format)
+    if out is not None:
+        check_can_write(out, force)
+    needed = [("pyspark", "spark"), ("pandas", "spark")] + [("matplotlib", "plots")] * (out is not None)
+    for package, extra in needed:
+        if importlib.util.find_spec(package) is None:
+            raise InputError(f"doctor: {package} is not installed; type: pip install 'unskew[{extra}]'")
+
+    report = _run(path, kind, key, workers, for_ or None, None if sample == 1 else sample)
+    if out is not None:
+        from unskew.cli.doctor_page import doctor_page
+
+        doctor_page(report, path).write(out)
+    if as_json:
+        print_json(report.to_dict() | {"path": path, "page": None if out is None else str(out)})
+        return
+    console.print(report)
+    if out is not None:
+        console.print(f"\nThe pictures: [bold]{out}[/bold]", soft_wrap=True)
+
+
+def _run(path: str, kind: str, keys: Sequence[str], workers: int, for_: str | None, sample: float | None) -> Report:
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    from unskew.spark.local import local_spark
+    from unskew.spark.skew import skew_report
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+    with (
+        tempfile.TemporaryDirectory(prefix="unskew-doctor-") as folder,
+        Progress(*columns, console=notes, transient=True) as progress,
+    ):
+        task = progress.add_task("starting a local Spark")
+        with local_spark(Path(folder)) as spark:
+            progress.update(task, description=f"counting the keys of {path}")
+            reader = spark.read.format(kind)
+            try:
+                df = (reader.option("header", True) if kind == "csv" else reader).load(path)
+                return skew_report(df, list(keys), workers, for_=for_, sample=sample)
+            except (PySparkException, Py4JJavaError) as error:
+                raise InputError(f"path: Spark cannot read {path!r} as {kind}: {_reason(error)}") from None
+
+
+def _reason(error: Exception) -> str:
+    """What Spark says, in one line: the text behind the first [ERROR_CLASS], without the stack."""
+    said = str(error).strip()
+    tagged = TAGGED.search(said)
+    return tagged[1] if tagged else (said.splitlines() or [type(error).__name__])[0]
+
+
+def _format(path: str, chosen: str) -> str:
+    """The format, by the name of the file, or of the first file in the folder whose name tells."""
+    if chosen and chosen not in FORMATS:
+        raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {chosen!r}")
+    names = [path]
+    if "://" not in path:
+        place = Path(path)
+        if not place.exists():
+            raise InputError(f"path: there is no {path!r}")
+        if place.is_dir():
+            names = sorted(str(file) for file in place.rglob("*") if file.is_file() and file.name[0] not in "._")
+    if chosen:
+        return chosen
+    for name in names:
+        for suffix in reversed(Path(name).suffixes):  # .csv.gz
+            if suffix.lower() in SUFFIXES:
+                return SUFFIXES[suffix.lower()]
+    raise InputError(f"format: the name {path!r} does not tell; add --format with one of {', '.join(FORMATS)}")

@@ -1,0 +1,97 @@
+"""The doctor's page: the skew report with pictures."""
+
+from typing import Any
+
+import numpy as np
+
+from unskew.page import Page
+from unskew.plots import COLOURS, new_figure
+from unskew.report import Report
+from unskew.report.advice import ENOUGH
+from unskew.report.counts import percent
+
+COMPARED = ("hash", "pkg")  # drawn beside what is recommended
+
+
+def doctor_page(report: Report, name: str) -> Page:
+    """The report on the file `name` as a page."""
+    page = Page(f"How skewed is {', '.join(report.columns)}?", report.recommendation)
+    page.text(f"{name}: {report.facts()}.", *report.notes)
+    if report.code:
+        page.code(report.code)
+    if report.forecasts:
+        page.heading(f"With {report.workers:,} workers")
+        page.figure(
+            stragglers_figure(report),
+            "Predicted time of the stage over that of perfect balance (the dashed line), partial results merged.",
+        )
+        page.table(["scheme", "max/mean", "straggler", "replicas", "a key"], [report.row(f) for f in report.forecasts])
+        page.text(
+            "max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with "
+            "perfect balance, merging of partial results included. replicas: (worker, key) pairs."
+        )
+        page.figure(loads_figure(report), "Rows of each worker over the mean, from the busiest to the idlest.")
+    if report.top:
+        page.heading("The keys")
+        page.text(report.bounds())
+        page.figure(curve_figure(report), "Share of the rows that each key has, from the hottest key on.")
+        rows = [[key.key, f"{key.count:,}", percent(key.share)] for key in report.top]
+        page.table(["key", "rows", "share"], rows)
+    return page
+
+
+def stragglers_figure(report: Report) -> Any:
+    found = report.forecasts[::-1]
+    figure = new_figure(11, 0.8 + 0.4 * len(found))
+    axes = figure.subplots()
+    values = [f.straggler for f in found]
+    bars = axes.barh([report.label(f) for f in found], values, color=[_colour(value) for value in values], height=0.7)
+    axes.bar_label(bars, [f"{value:.2f}x" for value in values], padding=5, fontsize=11)
+    axes.axvline(1, color="black", linewidth=1, linestyle=(0, (4, 3)))
+    axes.set_xlim(0, 1.1 * max(values))
+    axes.set_xlabel("straggler factor")
+    _plain(axes)
+    return figure
+
+
+def loads_figure(report: Report) -> Any:
+    figure = new_figure(11, 3.6)
+    axes = figure.subplots()
+    chosen = (report.advice.scheme, report.advice.mode)
+    drawn = [f for f in report.forecasts if f.scheme in COMPARED or (f.scheme, f.mode) == chosen]
+    for forecast, colour in zip(drawn, COLOURS, strict=False):
+        load = np.sort(forecast.load)[::-1]
+        axes.plot(np.arange(1, len(load) + 1), load, color=colour, marker=".", label=report.label(forecast))
+    axes.axhline(1, color="black", linewidth=1, linestyle=(0, (4, 3)))
+    axes.set(xlabel="worker, busiest first", ylabel="rows / mean")
+    axes.legend(frameon=False)
+    _plain(axes)
+    return figure
+
+
+def curve_figure(report: Report) -> Any:
+    figure = new_figure(11, 3.6)
+    axes = figure.subplots()
+    rank, share = report.counts.curve()
+    axes.loglog(rank, share, color=COLOURS[0], linewidth=2)
+    axes.axhline(1 / report.workers, color="black", linewidth=1, linestyle=(0, (4, 3)))
+    axes.annotate(
+        f"a worker's fair share, 1/{report.workers}",
+        (1, 1 / report.workers),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        xytext=(0, 5),
+        ha="right",
+    )
+    axes.set(xlabel="rank of the key", ylabel="share of the rows")
+    _plain(axes)
+    return figure
+
+
+def _colour(straggler: float) -> str:
+    return COLOURS[1] if straggler > ENOUGH else COLOURS[2]
+
+
+def _plain(axes: Any) -> None:
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(length=3)
