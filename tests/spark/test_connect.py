@@ -1,0 +1,117 @@
+"""The public API on Spark Connect, where there is no sparkContext: in a process of its own, as Spark wants it.
+
+Run as a script, this file is the client of a local Connect server and prints a JSON of what it got.
+"""
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from unskew import PartialKey, Plan
+from unskew.aggregates import Count, Sum
+from unskew.plan import HotKey
+from unskew.spark import SALT, aggregate, apply_split, plan_for, repartition, salted
+
+ROWS, W = 20_000, 8
+NUMBERS = np.minimum(np.random.default_rng(1).zipf(1.3, ROWS), 500)
+TABLE = pa.table({"word": [f"word-{number}" for number in NUMBERS], "row": range(ROWS)})
+
+
+@pytest.fixture(scope="module")
+def got(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    missing = [name for name in ("grpc", "grpc_status", "google.rpc") if importlib.util.find_spec(name) is None]
+    if missing:
+        pytest.skip(f"Spark Connect needs pyspark[connect]: {', '.join(missing)} is not installed")
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    ran = subprocess.run(
+        [sys.executable, __file__],
+        env=environment,
+        cwd=tmp_path_factory.mktemp("connect"),  # Spark leaves files where it starts
+        capture_output=True,
+        text=True,
+    )
+    assert ran.returncode == 0, ran.stderr[-5000:]
+    answers: dict[str, Any] = json.loads(ran.stdout.splitlines()[-1])
+    return answers
+
+
+@pytest.mark.parametrize("way", ["planned", "online", "planned, many hot keys"])
+def test_repartition_keeps_every_row_and_balances(got: dict[str, Any], way: str) -> None:
+    loads = got[way]
+    assert sum(loads) == ROWS
+    assert max(loads) / (ROWS / W) < 1.15
+    assert max(got["hash"]) / (ROWS / W) > 2
+
+
+def test_planned_and_online_salts_are_the_named_column(got: dict[str, Any]) -> None:
+    assert got["columns"] == [["word", "row", SALT], ["word", "row", "mine"]]
+
+
+def test_aggregates_equal_those_of_a_plain_group_by(got: dict[str, Any]) -> None:
+    assert got["aggregate"] == got["plain"]
+    assert got["apply_split"] == got["plain"]
+
+
+def test_nothing_warns(got: dict[str, Any]) -> None:
+    assert got["warned"] == []
+
+
+# ---------------------------------------------------------------- the client
+
+
+def part(rows: pa.Table) -> pa.Table:
+    return pa.table({"n": [rows.num_rows], "total": [pc.sum(rows["row"])]})
+
+
+def merged(parts: pa.Table) -> pa.Table:
+    return pa.table({"n": [pc.sum(parts["n"])], "total": [pc.sum(parts["total"])]})
+
+
+def main() -> dict[str, Any]:
+    spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    df = spark.createDataFrame(TABLE)
+
+    def loads(placed: Any) -> list[int]:
+        return [row["count"] for row in placed.groupBy(F.spark_partition_id().alias("worker")).count().collect()]
+
+    def sorted_rows(result: Any) -> list[Any]:
+        return sorted(map(list, result.select("word", "n", "total").collect()))
+
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        plan = plan_for(df, "word", W)
+        large = Plan(plan.scheme, W, plan.hot_keys + tuple(HotKey(i, 0.0, (0,)) for i in range(60)))  # needs a join
+        answers = {
+            "hash": loads(df.repartition(W, "word")),
+            "planned": loads(repartition(df, "word", W, plan=plan)),
+            "planned, many hot keys": loads(repartition(df, "word", W, plan=large)),
+            "online": loads(repartition(df, "word", W, PartialKey(W, choices=5), mode="online")),
+            "columns": [
+                salted(df, "word", W, plan=plan).columns,
+                salted(df, "word", W, "pkg", mode="online", salt="mine").columns,
+            ],
+            "aggregate": sorted_rows(aggregate(df, "word", {"n": Count(), "total": Sum("row")}, W, plan=plan)),
+            "apply_split": sorted_rows(
+                apply_split(df, "word", part, merged, "word string, n long, total long", W, plan=plan)
+            ),
+            "plain": sorted_rows(df.groupBy("word").agg(F.count("*").alias("n"), F.sum("row").alias("total"))),
+            "warned": [str(w.message) for w in warned if str(Path(w.filename).parent).endswith("unskew/spark")],
+        }
+    spark.stop()
+    return answers
+
+
+if __name__ == "__main__":
+    print(json.dumps(main()))
