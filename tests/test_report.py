@@ -1,7 +1,7 @@
 """The skew report: its numbers against exact ones, its advice case by case, and how it shows itself."""
 
 import json
-from io import StringIO
+from io import BytesIO, TextIOWrapper
 
 import numpy as np
 import pytest
@@ -15,6 +15,8 @@ from unskew.report.forecast import MOST_WORKERS, TUPLES, miniature
 from unskew.scheme import SCHEMES, make
 from unskew.simulate import simulate
 from unskew.streams import Zipf
+
+pytestmark = pytest.mark.compiled  # every report routes its stream with all schemes
 
 
 def counted(counts: list[int] | np.ndarray) -> KeyCounts:
@@ -248,11 +250,19 @@ def test_keys_cannot_disturb_the_page_of_a_notebook() -> None:
     assert "&lt;script&gt;" in report._repr_html_()
 
 
-def test_it_fits_80_columns_and_plain_ascii() -> None:
-    report = report_on(zipf(1.2, 10_000, 1_000_000), 64)
-    file = StringIO()
+def test_it_fits_80_columns() -> None:
+    shown = printed(report_on(zipf(1.2, 10_000, 1_000_000), 64), "utf-8")
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "pkg (planned)" in shown
+    assert "…" not in shown
+
+
+def test_a_terminal_that_has_ascii_only_gets_ascii() -> None:
+    assert "###" in printed(report_on(counted([900, 50, 30, 20]), 8), "ascii")
+
+
+def printed(report: Report, encoding: str) -> str:
+    file = TextIOWrapper(BytesIO(), encoding=encoding)
     Console(file=file, width=80, color_system=None, highlight=False).print(report)
-    lines = file.getvalue().splitlines()
-    assert max(map(len, lines)) <= 80
-    assert any("pkg (planned)" in line for line in lines)
-    assert "…" not in file.getvalue()
+    file.seek(0)
+    return file.read()

@@ -80,9 +80,8 @@ def test_keys_of_several_columns_and_nulls(spark: SparkSession) -> None:
     )
     report = skew_report(df, ["a.b", "c"], 4)
     assert (report.messages, report.keys) == (201, 4)
-    assert [key.key for key in report.top] == ["null, null", "a, null", "null, a", "x, y, `\n"] or [
-        key.key for key in report.top
-    ] == ["null, null", "null, a", "a, null", "x, y, `\n"]
+    assert report.top[0].key == "null, null"
+    assert {key.key for key in report.top[1:]} == {"a, null", "null, a", "x, y, `\n"}
     assert report.columns == ("a.b", "c")
     assert any("have no key (null)" in note for note in report.notes)
     assert str(report)
@@ -171,7 +170,7 @@ def test_what_the_doctor_cannot_do_is_one_line(words: DataFrame, run, tmp_path: 
         ((tmp_path / "words", "--format", "xml"), "format: must be one of parquet, csv, json, orc, not 'xml'"),
         ((tmp_path / "words", "--workers", 0), "workers: must be an integer from 1"),
         ((tmp_path / "words", "--sample", 2), "sample: must be a share"),
-        ((tmp_path / "words", "--for", "fun"), "for_: must be one of"),
+        ((tmp_path / "words", "--for", "fun"), "for: must be one of aggregate, python, stateful, join, not 'fun'"),
         ((tmp_path / "words", "--key", "nope"), "keys: 'nope' is not a column; allowed are word, n"),
         ((tmp_path / "words", "--out", tmp_path), "is a folder"),
     ]:

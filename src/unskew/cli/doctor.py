@@ -13,7 +13,6 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from unskew.cli.output import check_can_write, console, notes, print_json
 from unskew.errors import InputError
 from unskew.report import PURPOSES, Report
-from unskew.report.advice import purpose
 from unskew.scheme import require_workers
 
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
@@ -37,17 +36,22 @@ def doctor(
 ) -> None:
     """How skewed is my data, what does that cost, and what should I do? Often: nothing.
 
-    A local Spark counts the keys in one pass. The report shows the hottest ones, predicts for every scheme how long the
-    busiest of W workers takes and how many partial results there are, and gives a recommendation in one sentence.
+    A local Spark counts the keys in one pass. The report shows the hottest ones,
+    predicts for every scheme how long the busiest of W workers takes and how many
+    partial results there are, and recommends what to do in one sentence.
 
-    What you do with the rows matters, so say it: for [bold]--for aggregate[/bold] (count, sum and the like) Spark needs
-    no help; [bold]--for python[/bold] is expensive Python for each row or key, [bold]--for stateful[/bold] a stateful
-    stream, [bold]--for join[/bold] a join.
+    What you do with the rows matters, so say it:
 
-    Example: [bold]unskew doctor events.parquet --key user --workers 64 --for python --out skew.html[/bold]
+    [bold]--for aggregate[/bold]: count, sum and the like; Spark needs no help.
+    [bold]--for python[/bold]: expensive Python for each row or key.
+    [bold]--for stateful[/bold]: a stateful stream, which keeps a state for each replica.
+    [bold]--for join[/bold]: a join; unskew has none yet.
+
+    Example: [bold]unskew doctor events.parquet --key user --for python --out skew.html[/bold]
     """
     require_workers(workers)
-    purpose(for_ or None)
+    if for_ and for_ not in PURPOSES:
+        raise InputError(f"for: must be one of {PURPOSE_NAMES}, not {for_!r}")
     if not 0 < sample <= 1:
         raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
     kind = _format(path, file_format)
@@ -72,7 +76,7 @@ def doctor(
 
 
 def _run(path: str, kind: str, keys: Sequence[str], workers: int, for_: str | None, sample: float | None) -> Report:
-    from py4j.protocol import Py4JJavaError
+    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
     from pyspark.errors import PySparkException
 
     from unskew.spark.local import local_spark

@@ -1,5 +1,6 @@
 """The doctor's page: the skew report with pictures."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,15 @@ from unskew.plots import COLOURS, new_figure
 from unskew.report import Report
 from unskew.report.advice import ENOUGH
 from unskew.report.counts import percent
+from unskew.report.report import LEGEND
 
 COMPARED = ("hash", "pkg")  # drawn beside what is recommended
 
 
 def doctor_page(report: Report, name: str) -> Page:
     """The report on the file `name` as a page."""
-    page = Page(f"How skewed is {', '.join(report.columns)}?", report.recommendation)
-    page.text(f"{name}: {report.facts()}.", *report.notes)
+    page = Page(f"How skewed is {', '.join(report.columns)} in {Path(name).name}?", report.recommendation)
+    page.text(report.facts())
     if report.code:
         page.code(report.code)
     if report.forecasts:
@@ -26,11 +28,11 @@ def doctor_page(report: Report, name: str) -> Page:
             "Predicted time of the stage over that of perfect balance (the dashed line), partial results merged.",
         )
         page.table(["scheme", "max/mean", "straggler", "replicas", "a key"], [report.row(f) for f in report.forecasts])
-        page.text(
-            "max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with "
-            "perfect balance, merging of partial results included. replicas: (worker, key) pairs."
-        )
+        page.text(LEGEND)
         page.figure(loads_figure(report), "Rows of each worker over the mean, from the busiest to the idlest.")
+    if report.notes:
+        page.heading("Worth knowing")
+        page.text(*report.notes)
     if report.top:
         page.heading("The keys")
         page.text(report.bounds())

@@ -21,8 +21,10 @@ SHOWN = 10  # top keys
 LONGEST_BAR = 30  # characters
 TABLE = 64  # characters beside the bars
 WIDTH = 100  # of the report as text
-LEGEND = """max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with
-perfect balance, merging of partial results included. replicas: (worker, key) pairs."""
+LEGEND = (
+    "max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with perfect "
+    "balance, merging of partial results included. replicas: (worker, key) pairs."
+)
 
 
 @dataclass(frozen=True)
@@ -110,7 +112,7 @@ class Report:
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        block = "#" if options.ascii_only else "█"
+        block = "#" if options.ascii_only else "━"
         bar = max(6, min(LONGEST_BAR, options.max_width - TABLE))
         yield Text.assemble(("Skew of ", "bold"), (", ".join(self.columns), "bold cyan"))
         yield Text(self.facts() if not options.ascii_only else self.facts().replace("·", "|").replace("R²", "R2"))
@@ -121,10 +123,10 @@ class Report:
         if self.forecasts:
             yield Text(f"\nWith {self.workers:,} workers, predicted", "bold")
             yield self._forecast_table(block, bar)
-            yield Text(LEGEND.replace("\n", " "), "dim")
+            yield Text(LEGEND, "dim")
         elif self.workers > MOST_WORKERS:
             yield Text(f"\nSchemes are not simulated with more than {MOST_WORKERS:,} workers.", "dim")
-        yield Text.assemble("\n", (self.recommendation, "bold red" if self.advice.scheme else "bold green"))
+        yield Text.assemble("\n", (self.recommendation, "bold yellow" if self.advice.scheme else "bold green"), "\n")
         yield _bullets(self.notes)
         if self.code:
             yield Padding(Text(self.code, "cyan"), (1, 0, 0, 2))
