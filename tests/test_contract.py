@@ -227,7 +227,7 @@ def test_a_damaged_table_of_keys_is_refused():
         good._replace(used=np.zeros(2, np.int64)),
         good._replace(load=np.zeros(9, np.int64)),
     ):
-        with pytest.raises(InputError, match=r"^data: "):
+        with pytest.raises(InputError, match=r"^(data|table): "):
             Router.from_bytes(router.scheme, Router(router.scheme, damaged).to_bytes())
 
 
@@ -292,3 +292,10 @@ def test_read_only_strided_and_reversed_inputs_are_read_alike(name):
     for variant in (frozen, strided, STREAM[::-1].copy()[::-1], column):
         assert router_of(name).route(variant).tolist() == expected
         assert router_of(name).route(variant, np.zeros(2 * len(STREAM))[::2]).tolist() == expected
+
+
+@every_scheme
+def test_a_scheme_that_was_changed_to_fewer_workers_is_refused_or_decides_within_range(name):
+    changed = scheme_for(name, 10, STREAM)._replace(workers=1)
+    with contextlib.suppress(InputError):
+        assert Router(changed).route(STREAM).max() == 0

@@ -126,7 +126,7 @@ def test_wrong_arguments_are_refused_with_those_that_the_stream_has(text):
         parse(text)
 
 
-ALLOWED = "allowed are files that end in .parquet, .csv, .txt, .text, .md, .log"
+ALLOWED = "allowed are files that end in .parquet, .csv, .txt, .text, .md, .log, and folders of .parquet files"
 WRONG_VALUES = {
     "zipf(-1, 10, 10)": "z: must be a number from 0 to 20, not -1",
     "zipf('1', 10, 10)": "z: must be a number from 0 to 20, not '1'",

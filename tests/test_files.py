@@ -256,7 +256,7 @@ def test_files_that_cannot_be_read_are_refused_by_name(tmp_path, name, content):
 def test_other_kinds_of_files_are_refused_with_those_allowed(tmp_path):
     path = tmp_path / "table.xlsx"
     path.write_text("")
-    allowed = "allowed are files that end in .parquet, .csv, .txt, .text, .md, .log"
+    allowed = "allowed are files that end in .parquet, .csv, .txt, .text, .md, .log, and folders of .parquet files"
     assert refusal(lambda: File(str(path))) == f"path: {str(path)!r} ends in '.xlsx'; {allowed}"
 
 
@@ -269,3 +269,12 @@ def test_words_have_no_columns(tmp_path):
 def test_keys_of_a_type_that_spark_cannot_place_are_refused_with_those_allowed(table):
     stream = File(table({"k": [1.5]}), key="k")
     assert refusal(lambda: next(stream.chunks()).key_ids()).startswith("keys: double keys are not supported; allowed")
+
+
+def test_a_folder_of_parquet_files_is_read_in_the_order_of_their_names(tmp_path):
+    for name, keys in (("part-1.parquet", ["c"]), ("part-0.parquet", ["a", "b"]), ("part-2.parquet", [])):
+        pa.parquet.write_table(pa.table({"k": pa.array(keys, pa.string())}), tmp_path / name)
+    (tmp_path / "_SUCCESS").write_text("")
+    stream = File(str(tmp_path), key="k")
+    assert stream.length == 3
+    assert [key for chunk in stream.chunks() for key in chunk.keys.to_pylist()] == ["a", "b", "c"]

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numba
@@ -237,3 +238,22 @@ def test_the_users_numba_setting_is_left_alone():
     doubled = kernels.kernel(lambda x: 2 * x)
     assert before == numba.config.CACHE_DIR
     assert doubled(4) == 8
+
+
+@pytest.mark.compiled
+def test_a_user_without_a_home_gets_the_temporary_folder(tmp_path, monkeypatch):
+    for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(kernels.tempfile, "tempdir", None)
+    monkeypatch.setattr(kernels.Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert kernels._cache_bases() == [tmp_path / f"unskew-{os.getuid()}"]
+
+
+def test_only_caches_that_are_unused_for_long_are_removed(tmp_path):
+    for name, days in (("old", 31), ("young", 29)):
+        (tmp_path / name).mkdir()
+        then = time.time() - days * 86_400
+        os.utime(tmp_path / name, (then, then))
+    kernels._remove_unused(tmp_path)
+    assert [folder.name for folder in tmp_path.iterdir()] == ["young"]

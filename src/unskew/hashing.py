@@ -40,6 +40,7 @@ C1_INVERSE, C2_INVERSE, FIVE_INVERSE, FINAL_1_INVERSE, FINAL_2_INVERSE = (
     U(pow(int(c), -1, 2**32)) for c in (C1, C2, FIVE, FINAL_1, FINAL_2)
 )
 
+REMEMBERED = 16384  # salts of a batch, so that a hot key's is not searched again
 BACKWARDS_FROM = 65536  # workers: from here on fewer hash values than salts lead to a given worker
 ALLOWED_TYPES = "bool, int8, int16, int32, int64, date32, string and binary"
 
@@ -204,7 +205,7 @@ def candidate(key_id: np.uint64, j: int, workers: int) -> int | np.int64:
     The remainder goes through a float64 quotient, twice as fast as integer division and exact for 32-bit numbers: a
     quotient that is no integer lies at least 1/workers below the next one, its rounding error is under 2^-22/workers.
     """
-    hash_value = np.int64(np.int32(np.uint32(_murmur_int(U(j) & MASK32, key_id >> U(32)))))
+    hash_value = np.int64(np.int32(np.uint32(_murmur_int(U(j) & MASK32, U(key_id) >> U(32)))))
     return hash_value - np.int64(np.floor(np.float64(hash_value) / workers)) * workers
 
 
@@ -243,17 +244,26 @@ def _salt_with_hash(key_id, hash_value):
 
 def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> npt.NDArray[np.int32]:
     """`salt_for` of each tuple and its chosen worker, as the int32 column that Spark hashes."""
-    ids, places = require_key_ids(key_ids), frozen(np.asarray(chosen, np.int32))
+    ids, places = require_key_ids(key_ids), np.asarray(chosen)
     if places.shape != ids.shape or (len(places) and not 0 <= places.min() <= places.max() < workers):
         raise InputError(f"chosen: must be one worker from 0 to {workers - 1} for each of {len(ids)} tuples")
-    return _salts_for(ids, places, workers)
+    if len(places) and places.dtype.kind not in "iu":
+        raise InputTypeError(f"chosen: must be integers, not {places.dtype}")
+    return _salts_for(ids, frozen(places.astype(np.int32)), int(workers))
 
 
 @kernel
 def _salts_for(key_ids, chosen, workers):
     salts = np.empty(len(key_ids), np.int32)
+    last = np.full(REMEMBERED, -1, np.int64)  # tuple that was last looked up in each slot: hot keys come again
     for i in range(len(key_ids)):
-        salts[i] = np.int32(np.uint32(salt_for(key_ids[i], chosen[i], workers)))
+        slot = (key_ids[i] ^ U(chosen[i])) & U(REMEMBERED - 1)
+        before = last[slot]
+        if before >= 0 and key_ids[before] == key_ids[i] and chosen[before] == chosen[i]:
+            salts[i] = salts[before]
+        else:
+            salts[i] = np.int32(np.uint32(salt_for(key_ids[i], chosen[i], workers)))
+        last[slot] = i
     return salts
 
 

@@ -13,10 +13,13 @@ Where none can be written, kernels are compiled in memory for each process: slow
 
 import hashlib
 import os
+import shutil
 import tempfile
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from types import ModuleType
 from typing import Any, TypeVar, cast
 
@@ -26,6 +29,8 @@ import numpy as np
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 PACKAGE = Path(__file__).parent
+UNUSED_DAYS = 30  # after which the cache of another version is removed
+_one_at_a_time = Lock()  # while Numba's setting is changed
 WITHOUT_KERNELS = {"cli", "experiments", "spark", "calls.py", "errors.py", "page.py", "plots.py"}
 
 
@@ -49,14 +54,15 @@ def loop_over(source: str, name: str, choose: Callable[..., Any]) -> Callable[..
 def _compile(function: Function) -> Function:
     has_file = Path(function.__code__.co_filename).is_file()  # not so at the prompt
     folder = _cache_folder(_fingerprint(function)) if has_file else None
-    before = numba.config.CACHE_DIR
-    if folder is not None:
-        numba.config.CACHE_DIR = str(folder)  # Numba reads it when it decorates, and only then
-    try:
-        compiled: Function = numba.njit(function, cache=folder is not None, error_model="numpy", nogil=True)
-        return compiled
-    finally:
-        numba.config.CACHE_DIR = before
+    with _one_at_a_time:
+        before = numba.config.CACHE_DIR
+        if folder is not None:
+            numba.config.CACHE_DIR = str(folder)  # Numba reads it when it decorates, and only then
+        try:
+            compiled: Function = numba.njit(function, cache=folder is not None, error_model="numpy", nogil=True)
+            return compiled
+        finally:
+            numba.config.CACHE_DIR = before
 
 
 def _python_function(function: Any) -> Any:
@@ -111,12 +117,26 @@ def _cache_folder(fingerprint: str) -> Path | None:
         except OSError:
             continue
         if os.access(folder, os.W_OK) and folder.stat().st_uid == os.getuid():
+            os.utime(folder)
+            _remove_unused(base)
             return folder
     return None
 
 
+def _remove_unused(base: Path) -> None:
+    """Remove the caches of other versions that no process has opened for long."""
+    for folder in base.iterdir():
+        if time.time() - folder.stat().st_mtime > UNUSED_DAYS * 86_400:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def _cache_bases() -> list[Path]:
     named = os.environ.get("NUMBA_CACHE_DIR")
-    user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    if named:
+        return [Path(named) / "unskew"]
     temporary = Path(tempfile.gettempdir()) / f"unskew-{os.getuid()}"
-    return [Path(named) / "unskew"] if named else [user / "unskew", temporary]
+    try:
+        user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # a user without a home, as in many containers
+        return [temporary]
+    return [user / "unskew", temporary]

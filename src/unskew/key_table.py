@@ -59,12 +59,18 @@ Table = TypeVar("Table", bound=Any)
 
 def check_table(table: Any, below: int) -> None:
     """InputError unless the arrays are a table whose values are under `below`: kernels rely on it for their memory."""
-    slots, filled = len(table.keys), int((table.values != EMPTY).sum())
-    shapes = table.keys.shape == table.values.shape == (slots,) and table.used.shape == (1,)
-    if not shapes or slots & (slots - 1) or not slots or table.used[0] != filled or 2 * filled > slots:
-        raise InputError("data: not a table of keys")
-    if filled and not EMPTY <= table.values.min() <= table.values.max() < below:
-        raise InputError(f"data: the table of keys has a value that is not under {below}")
+    check_slots(table.keys, table.values, below)
+    if table.used.shape != (1,) or table.used[0] != (table.values != EMPTY).sum():
+        raise InputError("table: it does not know how many keys it has")
+
+
+def check_slots(keys: npt.NDArray[np.uint64], values: npt.NDArray[np.int32], below: int) -> None:
+    """InputError unless every search in the table ends, and every value is under `below`."""
+    slots, filled = len(keys), int((values != EMPTY).sum())
+    if keys.shape != values.shape or not slots or slots & (slots - 1) or 2 * filled > slots:
+        raise InputError("table: it is not a table of keys")
+    if not EMPTY <= values.min() <= values.max() < max(below, 0):
+        raise InputError(f"table: it has a value that is not under {below}; it was made for another number")
 
 
 def with_room(table: Table, more: int) -> Table:

@@ -52,7 +52,11 @@ class Scheme(Protocol):
         """Raise an InputError that names the parameter, the rule and the value."""
 
     def new_state(self) -> Any:
-        """A NamedTuple of C-contiguous arrays that share no memory with another state."""
+        """A NamedTuple of C-contiguous arrays that share no memory with another state.
+
+        An array called ``load`` must be int64[workers], the tuples that each worker got as far as this source knows: a
+        probe overwrites it with the true ones.
+        """
 
 
 @dataclass(frozen=True)
@@ -96,12 +100,16 @@ def register(name: str, *, choose: Callable[..., int], paper: str, when: str) ->
         if not name.isidentifier():
             raise InputError(f"scheme: the name must be an identifier, such as my_scheme, not {name!r}")
         known = SCHEMES.get(name)
-        if known is not None and known.type.__qualname__ != cls.__qualname__:
+        if known is not None and _address(known.type) != _address(cls):
             raise InputError(f"scheme: the name {name!r} is taken by {known.type.__qualname__}")
         SCHEMES[name] = Registration(name, cls, choose, paper, when)
         return cls
 
     return enter
+
+
+def _address(cls: Any) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__  # the same for a module that is loaded again
 
 
 def registration(name: str) -> Registration:

@@ -15,6 +15,7 @@ from unskew.simulate.simulator import Progress as Report
 console = Console(highlight=False)
 notes = Console(stderr=True, highlight=False)
 
+MOST_BARS = 64
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 PLAIN_EIGHTHS = " .:-=+*%#"  # for a terminal that has ASCII only
 
@@ -39,9 +40,14 @@ def progress_bar(title: str, total: int | None) -> Iterator[Report]:
         yield lambda done: progress.update(task, advance=done)
 
 
-def sparkline(values: Sequence[float], highest: float, width: int = 60) -> str:
+def group_size(values: int, width: int = MOST_BARS) -> int:
+    """How many values share a bar of a sparkline."""
+    return max(1, -(-values // width))
+
+
+def sparkline(values: Sequence[float], highest: float, width: int = MOST_BARS) -> str:
     """The values as a row of small bars, at most `width` of them (then the highest of each group). 0 has no bar."""
-    group = max(1, -(-len(values) // width))
+    group = group_size(len(values), width)
     tops = [max(values[i : i + group]) for i in range(0, len(values), group)]
     bars = PLAIN_EIGHTHS if console.options.ascii_only else EIGHTHS
     return "".join(bars[max(1, round(8 * top / highest))] if top else bars[0] for top in tops)

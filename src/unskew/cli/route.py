@@ -20,7 +20,7 @@ from unskew.scheme import Scheme
 from unskew.simulate import Keys, frequencies
 from unskew.simulate.simulator import Progress
 from unskew.streams import CHUNK, File
-from unskew.streams.files import TABLES, seconds, table_batches, table_columns
+from unskew.streams.files import TABLES, kind_of, seconds, table_batches, table_columns
 
 ADDED = ("worker", "salt")
 
@@ -44,10 +44,10 @@ def route(
     Example: [bold]unskew route --scheme pkg --workers 10 --in keys.parquet --key key --out routed.parquet[/bold]
     """
     for option, path in (("in", source), ("out", out)):
-        if path.suffix not in TABLES:
+        if kind_of(str(path)) not in TABLES:
             raise InputError(f"{option}: {str(path)!r} must end in {' or '.join(TABLES)}")
     stream = File(str(source), key=key, time=time)
-    taken = sorted(set(ADDED) & set(table_columns(str(source))))
+    taken = [name for name in table_columns(str(source)) if name.lower() in ADDED]  # Spark ignores case
     if taken:
         raise InputError(f"in: {str(source)!r} has a column {taken[0]!r} already; it would be overwritten")
     if out.exists() and out.samefile(source):

@@ -10,7 +10,7 @@ from rich.table import Table
 
 from unskew import simulate as simulator
 from unskew.cli.choosing import make_schemes
-from unskew.cli.output import check_can_write, console, notes, print_json, progress_bar, sparkline
+from unskew.cli.output import check_can_write, console, group_size, notes, print_json, progress_bar, sparkline
 from unskew.plots import check_picture, save_runs
 from unskew.scheme import registration
 from unskew.simulate import Keys, Result
@@ -88,7 +88,8 @@ def _show(results: list[Result]) -> None:
     first = results[0]
     console.print(
         f"[bold]{escape(first.stream)}[/bold]: {first.messages:,} messages, {first.keys:,} keys, p1 {first.p1:.2%}\n"
-        f"{first.workers} workers, {first.sources} sources, fed by {first.feed}, {first.estimation} load estimation"
+        f"{_counted(first.workers, 'worker')}, {_counted(first.sources, 'source')} fed by {first.feed}, "
+        f"{first.estimation} load estimation"
     )
     names = [name_of(result) for result in results]
     headers = ("scheme", "max/mean", "I(m)/m", "avg I/m", "replicas", "xKG", "xbound", "M/s")
@@ -110,11 +111,19 @@ def _show(results: list[Result]) -> None:
     console.print(table)
     highest = max(max(result.load) for result in results)
     width = max(len(name) for name in names)
-    console.print(f"load of the {first.workers} workers, all to one scale:")
+    grouped = group_size(first.workers)
+    console.print(
+        f"load of {_counted(first.workers, 'worker')}, all to one scale"
+        + (f", each bar the highest of {grouped}:" if grouped > 1 else ":")
+    )
     for name, result in zip(names, results, strict=True):
         agreement = "" if result.agreement is None else f"  agrees with the oracle on {result.agreement:.1%}"
         console.print(f"  {name:{width}} |{sparkline(result.load, highest)}|{agreement}", soft_wrap=True)
     console.print(LEGEND.format(bound=first.replicas_lower_bound), style="dim", soft_wrap=True)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 def name_of(result: Result) -> str:

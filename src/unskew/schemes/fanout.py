@@ -21,7 +21,7 @@ import numpy.typing as npt
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, frozen
 from unskew.kernels import kernel
-from unskew.key_table import EMPTY, fill, find, new_table, with_room
+from unskew.key_table import EMPTY, check_slots, fill, find, new_table, with_room
 from unskew.plan import Frequencies, HotKey, Plan, places_of
 from unskew.scheme import register, require_workers
 
@@ -107,6 +107,12 @@ class Fanout(NamedTuple):
 
     def check(self) -> None:
         require_workers(self.workers)
+        hot_keys = len(self.first_place) - 1
+        check_slots(self.keys, self.values, hot_keys)
+        ends_fit = (np.diff(self.first_place) > 0).all() and self.first_place[-1] == len(self.worker_at)
+        in_range = not len(self.worker_at) or 0 <= self.worker_at.min() <= self.worker_at.max() < self.workers
+        if hot_keys < 0 or not ends_fit or not in_range:
+            raise InputError(f"workers: the table of places is not one for {self.workers} workers; make it with fit")
 
     def new_state(self) -> State:
         return State(np.zeros(len(self.first_place) - 1, np.int64))

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids
 from unskew.kernels import kernel
-from unskew.key_table import EMPTY, fill, find, new_table, with_room
+from unskew.key_table import EMPTY, check_slots, fill, find, new_table, with_room
 from unskew.scheme import register, require_workers
 
 
@@ -70,6 +70,7 @@ class OffGreedy(NamedTuple):
 
     def check(self) -> None:
         require_workers(self.workers)
+        check_slots(self.keys, self.values, self.workers)
 
     def new_state(self) -> State:
         return State(np.zeros(0, np.int64))

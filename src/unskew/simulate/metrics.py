@@ -15,7 +15,7 @@ from unskew.kernels import kernel
 from unskew.key_table import EMPTY, KeyTable, fill, find, new_table, with_room
 from unskew.scheme import Workers
 
-FIRST_SAMPLE_EVERY = 256  # tuples
+FIRST_SAMPLE_EVERY = 16  # tuples
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 ONE = np.uint64(1)
 
@@ -160,8 +160,8 @@ class Sample(NamedTuple):
 class Load:
     """The load vector, the mean of I(t) over all tuples, and samples of I(t) evenly spread over the stream.
 
-    The number of samples stays between `samples` and twice that: whenever there are too many, every second one goes and
-    the distance doubles. So the stream's length need not be known.
+    There is a sample every 16 tuples at first. Whenever there are twice as many as `samples`, every second one goes and
+    the distance doubles, so the stream's length need not be known.
     """
 
     def __init__(self, workers: int, samples: int) -> None:
@@ -170,8 +170,7 @@ class Load:
         self._last_time = 0.0
         self._most = 2 * samples
         self._every = FIRST_SAMPLE_EVERY
-        self._sums = np.zeros(2, np.float64)  # of max load over all tuples; of t
-        self._tops = np.zeros(2, np.int64)  # max load, messages
+        self._tops = np.zeros(3, np.int64)  # max load, messages, sum of the max load after each message
 
     @property
     def messages(self) -> int:
@@ -184,13 +183,14 @@ class Load:
     @property
     def mean_imbalance(self) -> float:
         """The average of I(t) over t = 1..m."""
-        return float(self._sums[0] - self._sums[1] / len(self.vector)) / max(1, self.messages)
+        mean_of_max = int(self._tops[2]) / max(1, self.messages)
+        return mean_of_max - (self.messages + 1) / 2 / len(self.vector) if self.messages else 0.0
 
     def add(self, chosen: Workers, times: npt.NDArray[np.float64]) -> None:
         start = 0
         while start < len(chosen):
             stop = min(len(chosen), start + self._every - self.messages % self._every)
-            _add_load(self.vector, self._sums, self._tops, chosen[start:stop])
+            _add_load(self.vector, self._tops, chosen[start:stop])
             self._last_time = float(times[stop - 1])
             if self.messages % self._every == 0:
                 self._samples.append(self._sample())
@@ -210,14 +210,10 @@ class Load:
 
 
 @kernel
-def _add_load(vector, sums, tops, chosen):
-    highest, messages = tops
-    sum_highest, sum_messages = sums
+def _add_load(vector, tops, chosen):
+    highest, messages, sum_highest = tops
     for i in range(len(chosen)):
         vector[chosen[i]] += 1
         highest = max(highest, vector[chosen[i]])
-        messages += 1
         sum_highest += highest
-        sum_messages += messages
-    tops[0], tops[1] = highest, messages
-    sums[0], sums[1] = sum_highest, sum_messages
+    tops[0], tops[1], tops[2] = highest, messages + len(chosen), sum_highest

@@ -32,7 +32,7 @@ class Result:
     jaccard: float | None  # the same as the overlap of two sets of (tuple, worker) decisions
     seconds: float  # spent on routing and metrics
     messages_per_second: float
-    stream_seconds: float  # spent on making or reading the stream, shared by the runs on it
+    stream_seconds: float  # spent on making or reading the stream and hashing its keys, shared by the runs on it
     load: list[int] = field(repr=False)
     samples: list[Sample] = field(repr=False)
 

@@ -17,7 +17,10 @@ from pyspark.sql import SparkSession
 from unskew.errors import InputError
 
 LEAST_JAVA = 17
-INSTALL_JAVA = "type: sudo apt-get install openjdk-17-jre-headless (Debian, Ubuntu) or brew install openjdk@17 (macOS)"
+INSTALL_JAVA = (
+    "type: sudo apt-get install -y openjdk-17-jre-headless (Debian, Ubuntu; or openjdk-21-jre-headless) or "
+    'brew install openjdk@17 && export JAVA_HOME="$(brew --prefix openjdk@17)" (macOS)'
+)
 
 
 @contextmanager
@@ -27,7 +30,8 @@ def local_spark(folder: Path, settings: Mapping[str, str] | None = None) -> Iter
     Only for commands that own their process: a session of the user's is never touched by anything else in unskew.
     """
     require_java()
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else Spark takes the python3 of the PATH
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable  # it must have unskew
+    os.environ.pop("SPARK_HOME", None)  # our pyspark brings its own Spark
     conf = SparkConf().setAll(
         [
             ("spark.master", "local[*]"),

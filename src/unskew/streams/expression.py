@@ -5,7 +5,7 @@ import inspect
 from unskew.calls import parse_call
 from unskew.errors import InputError
 from unskew.streams.drift import Drift
-from unskew.streams.files import TABLES, WORDS, File, Graph, is_file
+from unskew.streams.files import TABLES, WORDS, File, Graph, is_readable
 from unskew.streams.lognormal import Lognormal
 from unskew.streams.matched import Matched, StandIn
 from unskew.streams.stream import Stream, expression_name
@@ -18,7 +18,7 @@ STREAMS: dict[str, type[Stream]] = {
 
 def parse(text: str, *, key: str = "", time: str = "", seed: int | None = None) -> Stream:
     """The stream that `text` describes; `key` and `time` are columns of a file, `seed` is for a text without one."""
-    if text.endswith((*TABLES, *WORDS)) or is_file(text):
+    if text.endswith((*TABLES, *WORDS)) or is_readable(text):
         return File(text, key=key, time=time)
     if key or time:
         raise InputError(f"key: only a file has columns, and {text!r} is not a file")

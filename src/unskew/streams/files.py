@@ -41,7 +41,7 @@ class File(Stream):
 
     def __post_init__(self) -> None:
         check_readable(self.path)
-        if Path(self.path).suffix in TABLES:
+        if kind_of(self.path) in TABLES:
             names = table_columns(self.path)
             if not self.key:
                 raise InputError(f"key: {self.path} needs a key column; it has {', '.join(names)}")
@@ -58,8 +58,8 @@ class File(Stream):
 
     @property
     def length(self) -> int | None:
-        if Path(self.path).suffix == ".parquet":
-            return int(pa.parquet.ParquetFile(self.path).metadata.num_rows)
+        if kind_of(self.path) == ".parquet":
+            return sum(pa.parquet.read_metadata(file).num_rows for file in parquet_files(self.path))
         return None
 
     def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
@@ -70,7 +70,7 @@ class File(Stream):
             position += len(keys)
 
     def _columns(self, size: int) -> Iterator[tuple[Any, Any, Any]]:
-        if Path(self.path).suffix not in TABLES:
+        if kind_of(self.path) not in TABLES:
             for words in _words(self.path):
                 for start in range(0, len(words), size):
                     yield words.slice(start, size), None, None
@@ -96,7 +96,7 @@ class Graph(Stream):
 
     def __post_init__(self) -> None:
         require("seed", self.seed, "an integer of at least 0", is_integer(self.seed, 0))
-        if Path(str(self.path)).suffix not in TABLES:
+        if kind_of(str(self.path)) not in TABLES:
             raise InputError(f"path: a graph is a {' or '.join(TABLES)} file with two columns, not {self.path!r}")
         self._file  # noqa: B018  (checks the columns now rather than at the first chunk)
 
@@ -126,38 +126,49 @@ def _joined(arrays: list[Any]) -> pa.Array:
 
 
 def check_readable(path: str) -> None:
-    """InputError unless `path` is a file of a kind that can be read."""
-    allowed = f"allowed are files that end in {', '.join((*TABLES, *WORDS))}"
-    if not is_file(path):
+    """InputError unless `path` is a file, or a folder of Parquet files, that can be read."""
+    allowed = f"allowed are files that end in {', '.join((*TABLES, *WORDS))}, and folders of .parquet files"
+    if not is_readable(path):
         raise InputError(f"path: {path!r} is not a file; {allowed}")
-    if Path(path).suffix not in (*TABLES, *WORDS):
+    if kind_of(path) not in (*TABLES, *WORDS):
         raise InputError(f"path: {path!r} ends in {Path(path).suffix!r}; {allowed}")
 
 
-def is_file(path: Any) -> bool:
-    """Whether `path` names a file; whatever cannot be a file's name does not."""
+def is_readable(path: Any) -> bool:
+    """Whether `path` names a file or a folder of Parquet files; whatever cannot be a file's name does not."""
     try:
-        return isinstance(path, str) and Path(path).is_file()
+        return isinstance(path, str) and (Path(path).is_file() or bool(parquet_files(path)))
     except OSError:  # longer than a name can be
         return False
+
+
+def parquet_files(path: str) -> list[Path]:
+    """The file itself, or the Parquet files of a folder as Spark writes them, in the order of their names."""
+    return [Path(path)] if Path(path).is_file() else sorted(Path(path).glob("*.parquet"))
+
+
+def kind_of(path: str) -> str:
+    """The ending that says how to read `path`; a folder holds Parquet."""
+    return ".parquet" if Path(path).is_dir() else Path(path).suffix
 
 
 def table_columns(path: str) -> list[str]:
     """The column names of a Parquet or CSV file."""
     try:
-        if Path(path).suffix == ".parquet":
-            return list(pa.parquet.read_schema(path).names)
+        if kind_of(path) == ".parquet":
+            return list(pa.parquet.read_schema(parquet_files(path)[0]).names)
         return list(_open_csv(path).schema.names)
     except (pa.ArrowInvalid, OSError) as error:
-        raise InputError(f"path: {path!r} cannot be read as {Path(path).suffix[1:]}: {_one_line(error)}") from None
+        raise InputError(f"path: {path!r} cannot be read as {kind_of(path)[1:]}: {_one_line(error)}") from None
 
 
 def table_batches(path: str, columns: list[str] | None, size: int) -> Iterator[pa.RecordBatch]:
     """The rows of a Parquet or CSV file, `columns` only or all of them; at least one batch, if an empty one."""
     try:
-        if Path(path).suffix == ".parquet":
-            file = pa.parquet.ParquetFile(path)
-            schema, batches = file.schema_arrow, file.iter_batches(size, columns=columns)
+        if kind_of(path) == ".parquet":
+            files = [pa.parquet.ParquetFile(file) for file in parquet_files(path)]
+            schema = files[0].schema_arrow
+            batches = (batch for file in files for batch in file.iter_batches(size, columns=columns))
         else:
             as_text = dict.fromkeys(table_columns(path), pa.string())
             reader = _open_csv(path, include_columns=columns, column_types=as_text)

@@ -96,8 +96,8 @@ def require_zipf(stream: Any) -> None:
 
 
 def is_integer(value: Any, least: int, most: int = 2**63 - 1) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)
 
 
 def is_number(value: Any, least: float, most: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(least <= value <= most)
