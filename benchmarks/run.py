@@ -3,7 +3,9 @@
 import cold_start
 import kernels
 import simulator
+import spark_batch
 import twitter
 
-for benchmark in (kernels, simulator, cold_start, twitter):
-    benchmark.main()
+if __name__ == "__main__":
+    for benchmark in (kernels, simulator, cold_start, spark_batch, twitter):
+        benchmark.main()
