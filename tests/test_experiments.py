@@ -1,21 +1,30 @@
 """The reruns of the papers: claims, the selection of runs, verdict rules. What needs Spark is in tests/spark."""
 
 import json
+import re
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from unskew import Hash, InputError, PartialKey
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim, verdict, within
 from unskew.experiments.grid import Fit, Job, Run, Runs
-from unskew.experiments.paper import Settings
-from unskew.experiments.pkg import PAPER, fig7, section5, table1
-from unskew.experiments.pkg.data import SLASHDOT, median, shown, spread
-from unskew.experiments.report import check_folder, claims_json, write_report, write_results
-from unskew.streams import Zipf
+from unskew.experiments.paper import Experiment, Settings, Table
+from unskew.experiments.pkg import PAPER, fig7, section5, table1, table2_grid
+from unskew.experiments.pkg.data import REAL, SLASHDOT, label, listed, median, shown, spread
+from unskew.experiments.report import check_folder, claims_json, make_folder, write_report, write_results
+from unskew.streams import StandIn, Stream, Zipf
+from unskew.streams.stream import Generated
 
 FIELDS = ["id", "claim", "published", "measured", "verdict", "why", "command"]
 NOWHERE = Path("no-such-folder")
+WITHOUT_STAND_INS = {"table1-LN1", "table1-LN2", "table1-SL2", "fig5-drift", "fig6-skew", "fig6-balance"} | {
+    "fig8-skew-SL2",
+    "fig8-low-SL2",
+}  # claims of experiments that have stand-ins, but about other streams
 
 
 def settings(**given: object) -> Settings:
@@ -99,6 +108,54 @@ def test_the_bound_of_section_5_holds_on_a_skewed_stream() -> None:
     assert findings["fig7-bound"].measured.startswith("0 of ")
 
 
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Runs]:
+    """The whole quick grid on the first messages of each stream, and short files in the place of the real ones."""
+    folder = tmp_path_factory.mktemp("data")
+    keys = pa.array([f"key {n % 7}" if n % 3 else "hot" for n in range(2_000)])
+    table = pa.table({"key": keys, "src": keys, "ts": pa.array(range(2_000), pa.int64())})
+    for name in (SLASHDOT, *REAL):
+        pq.write_table(table, folder / f"{name}.parquet")
+    chosen = settings(data=folder)
+    jobs = [job for experiment in PAPER.experiments for job in experiment.jobs(chosen)]
+    return chosen, run([job._replace(stream=_first(job.stream, 2_000)) for job in jobs])
+
+
+def _first(stream: Stream, messages: int) -> Stream:
+    return replace(stream, messages=messages) if isinstance(stream, Generated) else stream  # type: ignore[call-arg]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("experiment", PAPER.experiments, ids=lambda experiment: experiment.name)
+def test_a_stand_in_is_never_shown_without_saying_so(experiment: Experiment, tiny: tuple[Settings, Runs]) -> None:
+    chosen, runs = tiny[0], tiny[1].where(experiment=experiment.name)
+    claims = experiment.judged(runs, chosen)
+    for claim in claims:
+        assert not re.search(r"\b(WP|TW|CT|LJ)\b(?! \(stand-in, first 2k of )", claim.measured), claim
+    if any(isinstance(run.job.stream, StandIn) for run in runs):
+        silent = {c.id for c in claims if c.verdict != NOT_TESTABLE and "stand-in" not in c.measured}
+        assert silent <= WITHOUT_STAND_INS
+    for part in experiment.parts(runs, chosen):
+        if isinstance(part, Table):
+            shown_there = " ".join([part.caption, *(str(row[0]) for row in part.rows)])
+            assert not re.search(r"\b(WP|TW|CT|LJ)\b(?! \(stand-in, first 2k of )", shown_there), part
+
+
+def test_a_label_says_what_was_used() -> None:
+    assert label("TW", 1_200_000_000) == "TW (stand-in)"
+    assert label("TW", 120_000_000) == "TW (stand-in, first 120M of 1.2G)"
+    assert [label(name, 5) for name in ("LN1", SLASHDOT, REAL[0])] == ["LN1", "SL2 (real)", f"{REAL[0]} (real)"]
+    assert listed([("A", "1"), ("A", "2"), ("B", "3")]) == "A: 1, 2; B: 3"
+
+
+def test_the_whole_of_tw_goes_only_where_its_length_matters() -> None:
+    jobs = [job for job in table2_grid.jobs(settings(quick=False)) if (job.stream.length or 0) > table2_grid.PART]
+    assert [job.data for job in jobs] == ["TW"]
+    tables = {(type(s).__name__, s.workers) for s in jobs[0].schemes if not isinstance(s, PartialKey)}
+    assert {workers for _, workers in tables} == {5, 10}
+    assert {s.workers for s in jobs[0].schemes if isinstance(s, PartialKey)} == {5, 10, 50, 100}
+
+
 def test_numbers_are_shown_as_the_paper_prints_them() -> None:
     assert [shown(value) for value in (0.074, 3.4e-10, 0)] == ["7.4e-2", "3.4e-10", "0"]
     assert spread([0.2, 0.1, 0.4]) == "2.0e-1 (1.0e-1 to 4.0e-1)"
@@ -110,6 +167,7 @@ def test_a_report_has_every_file(tmp_path: Path) -> None:
     experiment = PAPER.chosen(["section5"])[0]
     runs = run([job._replace(stream=Zipf(0, 100, 10_000)) for job in experiment.jobs(settings())])
     claims = experiment.judged(runs, settings())
+    make_folder(tmp_path / "out")
     write_results(tmp_path / "out", runs)
     page = write_report(tmp_path / "out", PAPER, settings(), [experiment], runs, claims)
     assert {path.name for path in page.parent.iterdir()} == {

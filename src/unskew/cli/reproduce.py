@@ -2,8 +2,7 @@
 
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
-from itertools import count
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -16,11 +15,18 @@ from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim
 from unskew.experiments.grid import run_on_spark
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
-from unskew.experiments.report import check_folder, claims_json, write_report, write_results
+from unskew.experiments.report import check_folder, claims_json, make_folder, write_report, write_results
+from unskew.page import fresh_path
+from unskew.plots import new_figure
 
 PAPERS: dict[str, Paper] = {PKG.name: PKG}
 DEFAULT_DATA = Path("../shared/data")
+DATA_VARIABLE = "UNSKEW_DATA"
+DATA_HELP = (
+    f"a folder with the real streams (see docs/papers.md); default ${DATA_VARIABLE}, else {DEFAULT_DATA} if it is there"
+)
 DEFAULT_MASTER = "local[*]"
+MASTERS = {"local": "local[N]", "spark://": "spark://host:port", "yarn": "yarn", "k8s://": "k8s://https://host:port"}
 STYLED = {
     REPRODUCED: f"[green]{REPRODUCED}[/green]",
     DIFFERS: f"[red]{DIFFERS}[/red]",
@@ -31,10 +37,12 @@ STYLED = {
 def reproduce(
     paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
     only: Annotated[list[str] | None, typer.Option(help="One table or figure, such as fig7; repeat for more.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller grid: minutes, not an hour.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller grid: a minute or two, not half an hour.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for results, pictures and the page.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Let --out replace files in a folder that has some.")] = False,
-    data: Annotated[Path, typer.Option(help="Folder of real streams; absent ones are skipped.")] = DEFAULT_DATA,
+    data: Annotated[
+        Path | None, typer.Option(metavar="DIR", envvar=DATA_VARIABLE, show_envvar=False, help=DATA_HELP)
+    ] = None,
     master: Annotated[str, typer.Option(help="The Spark master that runs the grid.")] = DEFAULT_MASTER,
     seed: Annotated[int, typer.Option(help="Seed of the generated streams.", min=0)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the claims as one JSON object.")] = False,
@@ -46,12 +54,16 @@ def reproduce(
     if paper not in PAPERS:
         raise InputError(f"paper: {paper!r} is not known; allowed are {', '.join(PAPERS)}")
     chosen = PAPERS[paper].chosen(only or [])
-    folder = out or _free_folder("-".join(["unskew-reproduce", paper, *(only or [])]))
+    folder = out or fresh_path(Path("-".join(["unskew-reproduce", paper, *(only or [])])))
     check_folder(folder, force)
-    settings = Settings(paper, data, quick, seed, _options(quick, data, seed))
+    new_figure()  # if pictures cannot be drawn, this says so now rather than after the grid
+    streams = _data_folder(data)
+    settings = Settings(paper, streams, quick, seed, _options(quick, streams, seed))
     jobs = [job for experiment in chosen for job in experiment.jobs(settings)]
-    with _spark(master) as spark, progress_bar(f"simulating ({len(jobs)} passes)", len(jobs)) as done:
-        runs = run_on_spark(spark, jobs, done)
+    with _spark(master) as spark:
+        make_folder(folder)
+        with progress_bar(f"simulating ({len(jobs)} passes)", len(jobs)) as done:
+            runs = run_on_spark(spark, jobs, done)
     write_results(folder, runs)  # first of all: they are dear
     claims = [
         claim for experiment in chosen for claim in experiment.judged(runs.where(experiment=experiment.name), settings)
@@ -64,10 +76,11 @@ def reproduce(
     notes.print(f"results, pictures and the page: {page}", soft_wrap=True)
 
 
-def _free_folder(name: str) -> Path:
-    """The folder `name` here, or the first of name-2, name-3, ... that does not exist: a default never overwrites."""
-    names = (Path(name if number == 1 else f"{name}-{number}") for number in count(1))
-    return next(path for path in names if not path.exists())
+def _data_folder(named: Path | None) -> Path:
+    """The folder of real streams. Only one that somebody named has to exist."""
+    if named is not None and not named.is_dir():
+        raise InputError(f"data: {str(named)!r} (from --data or ${DATA_VARIABLE}) is not a folder")
+    return named or DEFAULT_DATA
 
 
 def _options(quick: bool, data: Path, seed: int) -> str:
@@ -88,20 +101,32 @@ def _spark(master: str) -> Iterator[Any]:
     running = SparkSession.getActiveSession()
     if running is not None:
         yield running
-    elif master.startswith("local"):
-        from unskew.spark.local import local_spark
+        return
+    with ExitStack() as closing:
+        yield _new_session(master, closing)
 
-        with (
-            tempfile.TemporaryDirectory(prefix="unskew-") as folder,
-            local_spark(Path(folder), {"spark.master": master}) as session,
-        ):
-            yield session
-    else:
+
+def _new_session(master: str, closing: ExitStack) -> Any:
+    """A session on `master`, which stops with `closing`."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    from unskew.spark.local import local_spark, require_java
+
+    refused = InputError(f"master: Spark does not start on {master!r}; allowed are {', '.join(MASTERS.values())}")
+    if not master.startswith(tuple(MASTERS)):  # Spark would say the same, but with a long trace
+        raise refused
+    try:
+        if master.startswith("local"):
+            folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="unskew-")))
+            return closing.enter_context(local_spark(folder, {"spark.master": master}))
+        require_java()
         session = SparkSession.builder.master(master).appName("unskew reproduce").getOrCreate()
-        try:
-            yield session
-        finally:
-            session.stop()
+    except (PySparkException, Py4JError):
+        raise refused from None
+    closing.callback(session.stop)
+    return session
 
 
 def _show(claims: list[Claim]) -> None:

@@ -1,6 +1,7 @@
 """Writes what an experiment found: results as Parquet and CSV, claims as JSON, pictures, and the page."""
 
 import json
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,6 +28,16 @@ def check_folder(folder: Path, force: bool) -> None:
         raise InputError(f"out: {str(folder)!r} has files, all kept ({names}); add --force, or name another folder")
     if not folder.absolute().parent.is_dir():
         raise InputError(f"out: the folder {str(folder.absolute().parent)!r} does not exist")
+
+
+def make_folder(folder: Path) -> None:
+    """Make `folder` unless it is there, and see that it can be written to."""
+    try:
+        folder.mkdir(exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"out: {str(folder)!r} cannot be written to: {error.strerror}") from None
 
 
 def write_report(
@@ -84,8 +95,7 @@ def _add(page: Page, folder: Path, part: Part) -> None:
 
 
 def write_results(folder: Path, runs: Runs) -> None:
-    """Write one row a run (results.parquet, results.csv), and samples through time where there are any."""
-    folder.mkdir(exist_ok=True)
+    """Write one row a run (results.parquet, results.csv) into `folder`, and samples through time if there are any."""
     results = pa.Table.from_pylist([run.flat() for run in runs])
     pa.parquet.write_table(results, folder / "results.parquet", compression="zstd")
     pa.csv.write_csv(results, folder / "results.csv")

@@ -4,8 +4,9 @@ WP, TW, CT and LJ cannot be had: Zipf streams that match their messages, keys an
 ZF are generated as the paper says. SL2 and the other real streams are read from the folder of real streams.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 
 import numpy as np
@@ -85,11 +86,26 @@ def absent(name: str) -> str:
     return f"the file {name}.parquet is absent from the folder of real streams; name the folder with --data"
 
 
-def label(name: str, settings: Settings) -> str:
+def label(name: str, messages: int) -> str:
     """The data set's name as shown: stand-ins say so, and how much of them was used where it was not all."""
-    if name == SLASHDOT:
-        return "SL2 (real)"
-    return f"{name} (stand-in)" if name in PUBLISHED else name
+    if name in (SLASHDOT, *REAL):
+        return f"{'SL2' if name == SLASHDOT else name} (real)"
+    if name not in PUBLISHED:
+        return name
+    whole = PUBLISHED[name].messages
+    return f"{name} (stand-in)" if messages >= whole else f"{name} (stand-in, first {size(messages)} of {size(whole)})"
+
+
+def size(messages: int) -> str:
+    """A number of messages as the paper prints it: 1.2G, 22M, 690k."""
+    scale, unit = next(((s, u) for s, u in ((10**9, "G"), (10**6, "M"), (10**3, "k")) if messages >= s), (1, ""))
+    return f"{messages / scale:.4g}{unit}"
+
+
+def listed(cells: Iterable[tuple[str, str]]) -> str:
+    """Pairs of a label and a text as one line, in which a label stands once before all its texts."""
+    groups = groupby(cells, key=lambda cell: cell[0])
+    return "; ".join(f"{name}: " + ", ".join(text for _, text in group) for name, group in groups)
 
 
 def shown(number: float) -> str:

@@ -25,6 +25,7 @@ from unskew.streams import Stream
 
 SOURCES = (5, 10, 15, 20)
 TW_PART = 120_000_000  # messages: the first tenth
+UNAFFECTED = 2.0  # L20/L5: with four times the sources half-way, in logarithms, between none (1) and full (4) effect
 
 
 def jobs(settings: Settings) -> list[Job]:
@@ -45,13 +46,14 @@ DATA = ("TW", "WP", "CT", "LJ")
 
 
 def _cells(runs: Runs) -> Iterator[tuple[str, int, dict[str, float]]]:
-    """(data, workers, method -> average over time of I(t), over m). One source knows all: it is the oracle G."""
+    """(label, workers, method -> average over time of I(t), over m). One source knows all: it is the oracle G."""
     for name in dict.fromkeys(run.job.data for run in runs):
         for workers in WORKERS:
             here = runs.where(data=name, workers=workers)
             values = {"H": here.one(scheme="hash"), "G": here.one(scheme="pkg", sources=1)}
             values |= {f"L{sources}": here.one(scheme="pkg", sources=sources) for sources in SOURCES}
-            yield name, workers, {method: run.mean_imbalance_fraction for method, run in values.items()}
+            averages = {method: run.mean_imbalance_fraction for method, run in values.items()}
+            yield label(name, values["G"].messages), workers, averages
 
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
@@ -60,6 +62,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     to_oracle = [(max(v[f"L{s}"] for s in SOURCES) / v["G"], name, workers) for name, workers, v in cells]
     to_oracle_5 = [(v["L5"] / v["G"], name, workers) for name, workers, v in cells]
     to_fewer = [(v["L20"] / v["L5"], name, workers) for name, workers, v in cells]
+    among = f"; cells: {', '.join(dict.fromkeys(name for name, *_ in cells))}, W = {_numbers(WORKERS)}"
     share = max((max(v[f"L{s}"] for s in SOURCES) / v["H"], name, workers) for name, workers, v in cells)
     return [
         Finding(
@@ -67,7 +70,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "PKG with local estimation always has a lower imbalance than hashing",
             "all data sets, W and S",
             f"{len(cells) - len(above)} of {len(cells)} cells; closest: {percent(share[0], 0)} of hashing's at "
-            f"{label(share[1], settings)} W={share[2]}" + (f"; higher at {', '.join(above)}" if above else ""),
+            f"{share[1]} W={share[2]}" + (f"; higher at {', '.join(above)}" if above else "") + among,
             verdict(not above),
             "Rule: lower for every S in every cell of data set and W.",
         ),
@@ -76,24 +79,28 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "the difference of local estimation from the global oracle is always less than one order of magnitude",
             "L/G < 10",
             f"largest L/G: {_worst(to_oracle)} over all S, {_worst(to_oracle_5)} with 5 sources; more than 10 in "
-            f"{sum(ratio >= ORDER for ratio, *_ in to_oracle)} of {len(cells)} cells",
+            f"{sum(ratio >= ORDER for ratio, *_ in to_oracle)} of {len(cells)} cells{among}",
             verdict(all(ratio < ORDER for ratio, *_ in to_oracle)),
             "Rule: ratio of the time averages of I(t) below 10 in every cell. G keeps the imbalance near one "
             "message; S sources that do not know each other each add their own last message (section 3.2: at most "
-            "the sum of the sources' imbalances), so L grows with S from there. In fractions of m both are still "
+            "the sum of the sources' imbalances), so L may grow with S from there. In fractions of m both are still "
             "tiny.",
         ),
         Finding(
             "fig4-sources",
-            "the imbalance of local estimation is not affected by the number of sources",
+            "the imbalance of local estimation is not affected by the number of sources (caption)",
             "L5 to L20 alike",
-            f"largest L20/L5: {_worst(to_fewer)}; median {sorted(to_fewer)[len(to_fewer) // 2][0]:.1f}",
-            verdict(all(ratio < ORDER for ratio, *_ in to_fewer)),
-            "Rule: L20/L5 below one order of magnitude, the paper's measure, in every cell. Four times the sources "
-            "give up to about four times the imbalance where there is any room for it: affected, but within the "
-            "bound.",
+            f"largest L20/L5: {_worst(to_fewer)}; median {sorted(to_fewer)[len(to_fewer) // 2][0]:.1f}{among}",
+            verdict(all(ratio <= UNAFFECTED for ratio, *_ in to_fewer)),
+            "Rule: L20/L5 at most 2 in every cell, half-way between no effect (1) and an imbalance in proportion to "
+            "the sources (4). The body text is more careful: what it calls robust to changes in the number of sources "
+            "is that L stays below hashing and near the oracle, which the two claims above judge over all S.",
         ),
     ]
+
+
+def _numbers(values: tuple[int, ...]) -> str:
+    return ", ".join(map(str, values))
 
 
 def _worst(ratios: list[tuple[float, str, int]]) -> str:
@@ -112,7 +119,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     for axis, name in zip(axes.flat, names, strict=False):
         axis.set_visible(True)
         _panel(axis, [(workers, values) for n, workers, values in cells if n == name], methods)
-        axis.set_title(label(name, settings), fontsize=10)
+        axis.set_title(name, fontsize=8)
     for axis in axes[:, 0]:
         axis.set_ylabel("average of I(t), over m")
     handles, labels = axes.flat[0].get_legend_handles_labels()
@@ -124,9 +131,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             "Imbalance as a share of all messages, lower is better: hashing (H), PKG with an oracle that knows all "
             "loads (G), and PKG with 5 to 20 sources that know only what they sent themselves (L5 ... L20). Where p1 "
             "allows balance, such sources come close to the oracle without a word between them. Where a curve is flat "
-            "and high, one key is too hot for two workers. "
-            + ("" if settings.quick else "TW is the first tenth of its stand-in. ")
-            + "SL2 is the real graph Slashdot0902.",
+            "and high, one key is too hot for two workers. SL2 is the real graph Slashdot0902.",
         )
     ]
 

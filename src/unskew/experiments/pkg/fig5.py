@@ -12,6 +12,7 @@ from unskew.experiments.pkg.data import (
     drawable,
     has_real,
     label,
+    listed,
     percent,
     real,
     shown,
@@ -62,6 +63,10 @@ def _cell(runs: Runs, name: str, method: str, workers: int) -> Result:
     return runs.one(data=name, scheme="pkg", sources=sources, estimation=estimation, workers=workers)
 
 
+def _label(runs: Runs, name: str) -> str:
+    return label(name, runs.one(data=name).messages)
+
+
 def _messages(result: Result) -> float:
     """The average over time of I(t), in messages."""
     return result.mean_imbalance_fraction * result.messages
@@ -83,14 +88,16 @@ def _probing(runs: Runs) -> Finding:
         "fig5-probing",
         "probing the true loads every minute (L5P1) does not improve on local estimation (L5)",
         "no improvement; no numbers in the text",
-        f"average I(t) with probing over without: from {ratios[best]:.2f} ({best[0]} W={best[1]}) to "
-        f"{ratios[worst]:,.1f} ({worst[0]} W={worst[1]}); more than doubled in {harmed} of {len(ratios)} cells",
+        f"average I(t) with probing over without: from {ratios[best]:.2f} ({_label(runs, best[0])} W={best[1]}) to "
+        f"{ratios[worst]:,.1f} ({_label(runs, worst[0])} W={worst[1]}); more than doubled in {harmed} of "
+        f"{len(ratios)} cells",
         # an improvement would be a clear one: less than half the imbalance somewhere
         verdict(min(ratios.values()) > 0.5),
-        "Rule: probing halves the average of I(t) in no cell. What it does depends on the messages between two "
-        "probes. After a probe all 5 sources see the same difference and each corrects all of it, so together they "
-        "overcorrect five-fold: on WP and TW, with thousands of messages a minute, probing harms. On CT a minute "
-        "has 16 messages, so little that the sources act almost as one: there it helps. The paper reports neither.",
+        "Rule: probing halves the average of I(t) in no cell. Our explanation: what it does depends on the messages "
+        "between two probes. After a probe all 5 sources see the same difference and each corrects all of it, so "
+        "together they overcorrect five-fold: on WP and TW, with thousands of messages a minute, probing harms. On CT "
+        "a minute has 16 messages, so little that the sources act almost as one: there it helps. The paper reports "
+        "neither.",
     )
 
 
@@ -106,13 +113,14 @@ def _periods(runs: Runs) -> Finding:
         "fig5-probing-period",
         "even increasing the frequency of probing does not reduce imbalance",
         "not shown in the paper",
-        "; ".join(
+        f"{label(PROBED, runs.one(data=STUDY).messages)}: "
+        + "; ".join(
             f"S={s} W={w}: {unprobed[s, w]:,.1f} messages without probing, "
             + ", ".join(f"{value:,.1f} every {period} s" for value, period in zip(probed[s, w], PERIODS, strict=True))
             for s, w in probed
         ),
         verdict(not reduced),
-        "Rule: no period halves the average I(t) of 5 sources (WP stand-in, first million messages). One source "
+        "Rule: no period halves the average I(t) of 5 sources. Our explanation: one source "
         "knows the true load anyway, so probing changes nothing for it; with five, each adds its own full "
         "correction of what all of them see.",
     )
@@ -125,7 +133,8 @@ def _too_many_workers(runs: Runs) -> Finding:
         "past a number of workers that depends on the data set, all techniques lead to the same high imbalance (WP, "
         "W=50)",
         "G = L5 = L5P1, high",
-        "; ".join(f"W={w}: " + ", ".join(map(shown, values)) for w, values in cells) + " (G, L5, L5P1)",
+        listed((_label(runs, "WP"), f"W={w}: " + " / ".join(map(shown, values))) for w, values in cells)
+        + " (G / L5 / L5P1)",
         # the hottest key's two workers get p1/2 each, whoever decides: equal up to chance, 2 % as for p1
         verdict(all(within(value, values[0], 0.02) and value > 1e-2 for _, values in cells for value in values)),
         "Rule: the three within 2 % of each other and above 1e-2: with p1 = 9.3 % > 2/W the hottest key's two workers "
@@ -149,7 +158,8 @@ def _drift(runs: Runs, settings: Settings) -> Finding:
     few = [w for w in WORKERS if p1 < 2 / w]
     return Finding(
         *text,
-        "; ".join(f"W={w}: {shown(pkg)}, hashing {shown(hashing)}" for w, (pkg, hashing) in pairs.items()),
+        f"{_label(runs, CASHTAGS)}: "
+        + "; ".join(f"W={w}: {shown(pkg)}, hashing {shown(hashing)}" for w, (pkg, hashing) in pairs.items()),
         verdict(all(pkg * ORDER <= hashing for pkg, hashing in (pairs[w] for w in few))),
         f"Rule: with 5 sources an order of magnitude below hashing, wherever p1 = {percent(p1, 1)} is below 2/W "
         "(beyond, the hottest key is too hot for two workers). Real cashtags of 2014-2016 (stocknet) in the place "
@@ -172,7 +182,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
                 values = [drawable(sample.imbalance / result.messages, result.messages) for sample in result.samples]
                 axis.plot(hours, values, color=COLOUR[workers], linewidth=1, label=f"{workers} workers")
             axis.set_yscale("log")
-            axis.set_title(f"{label(name, settings)}: {method}", fontsize=10)
+            axis.set_title(f"{_label(runs, name)}: {method}", fontsize=9)
             axis.tick_params(labelsize=8)
             axis.grid(axis="y", alpha=0.25)
         row[0].set_ylabel("I(t) / m")
@@ -181,7 +191,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     figure.legend(handles, labels, loc="outside lower center", ncols=len(WORKERS), frameon=False)
     rows = [
         [
-            label(name, settings),
+            _label(runs, name),
             workers,
             *(f"{_messages(_cell(runs, name, method, workers)):,.1f}" for method in METHODS),
         ]

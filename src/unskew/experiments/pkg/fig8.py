@@ -43,25 +43,31 @@ def jobs(settings: Settings) -> list[Job]:
     return [*made, *(Job("fig8", name, stream, hashing) for name, stream in streams.items())]
 
 
+def _label(runs: Runs, name: str) -> str:
+    found = runs.results(data=name)
+    return label(name, found[0].messages if found else 0)
+
+
 def _value(runs: Runs, name: str, feed: str, sources: int, workers: int) -> float:
     found = runs.one(data=name, scheme="pkg", feed=feed, sources=sources, workers=workers)
     return found.mean_imbalance_fraction
 
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    return [finding for name in ("LJ", SLASHDOT) for finding in _claims_on(runs.where(data=name), name, settings)]
+    return [finding for name in ("LJ", SLASHDOT) for finding in _claims_on(runs.where(data=name), name)]
 
 
-def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
+def _claims_on(runs: Runs, name: str) -> list[Finding]:
     short = "LJ" if name == "LJ" else "SL2"
+    shown_name = _label(runs, name)
     skew = (
         f"fig8-skew-{short}",
-        f"the imbalance with skew on the sources is similar to that with uniform splitting, on {label(name, settings)}",
+        f"the imbalance with skew on the sources is similar to that with uniform splitting, on {shown_name}",
         "similar (LJ shown, SL1 and SL2 alike)",
     )
     low = (
         f"fig8-low-{short}",
-        f"the imbalance remains at very low values, on {label(name, settings)}",
+        f"the imbalance remains at very low values, on {shown_name}",
         "very low absolute values; no numbers in the text",
     )
     if not runs:
@@ -74,7 +80,8 @@ def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
     return [
         Finding(
             *skew,
-            f"skewed over uniform: {min(ratio.values()):.2f} to {ratio[worst]:.2f} (S={worst[0]}, W={worst[1]})",
+            f"{shown_name}: skewed over uniform {min(ratio.values()):.2f} to {ratio[worst]:.2f} "
+            f"(S={worst[0]}, W={worst[1]})",
             verdict(all(1 / ORDER < value < ORDER for value in ratio.values())),
             "Rule: averages of I(t) less than one order of magnitude apart, the paper's measure, for every S and W. "
             + (
@@ -85,7 +92,8 @@ def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
         ),
         Finding(
             *low,
-            "; ".join(f"W={w}: at most {shown(highest[w])}, hashing {shown(hashing[w])}" for w in WORKERS),
+            f"{shown_name}: "
+            + "; ".join(f"W={w}: at most {shown(highest[w])}, hashing {shown(hashing[w])}" for w in WORKERS),
             verdict(all(highest[w] * ORDER <= hashing[w] for w in WORKERS)),
             "Rule: for every S, W and feed at least one order of magnitude below hashing.",
         ),
@@ -102,7 +110,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
                 values = [_value(runs, name, feed, sources, workers) for sources in SOURCES]
                 axis.plot(SOURCES, values, color=COLOUR[workers], label=f"{workers} workers, {FEEDS[feed]}", **style)
         axis.set(yscale="log", xlabel="sources", xticks=SOURCES)
-        axis.set_title(label(name, settings), fontsize=10)
+        axis.set_title(_label(runs, name), fontsize=10)
         axis.grid(axis="y", alpha=0.25)
     axes[0].set_ylabel("average of I(t), over m")
     handles, labels = axes[0].get_legend_handles_labels()

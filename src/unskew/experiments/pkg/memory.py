@@ -4,7 +4,7 @@ from unskew import Hash, PartialKey, Shuffle
 from unskew.experiments.claims import verdict, within
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
-from unskew.experiments.pkg.data import stand_in
+from unskew.experiments.pkg.data import label, stand_in
 
 PRINTED = {"hash": 2_900_000, "pkg": 3_600_000, "shuffle": 7_200_000}  # counters
 NAMES = {"hash": "KG, 10 workers", "pkg": "PKG, 8 workers", "shuffle": "SG, 8 workers"}
@@ -27,7 +27,8 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "memory",
             "PKG needs about 30 % more memory than KG, and about half the memory of SG (WP)",
             "KG 2.9M counters at 10 workers, PKG 3.6M and SG 7.2M at 8 workers",
-            "; ".join(f"{NAMES[scheme]}: {count / 1e6:.2f}M" for scheme, count in counters.items())
+            f"{label('WP', runs[0].result.messages)}: "
+            + "; ".join(f"{NAMES[scheme]}: {count / 1e6:.2f}M" for scheme, count in counters.items())
             + f"; PKG/KG {counters['pkg'] / counters['hash']:.2f}, PKG/SG {counters['pkg'] / counters['shuffle']:.2f}",
             verdict(all(within(count, PRINTED[scheme], OFF) for scheme, count in counters.items())),
             "Rule: each count within 20 %. Replicas on the WP stand-in with 8 sources; how many keys come more than "
@@ -49,7 +50,8 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         for scheme, printed in PRINTED.items()
         for run in [runs.one(scheme=scheme)]
     ]
-    caption = "Counters of a word count on WP (stand-in), 8 sources: one for each key on each worker that meets it."
+    name = label("WP", runs[0].result.messages)
+    caption = f"Counters of a word count on {name}, 8 sources: one for each key on each worker that meets it."
     return [Table(caption, ["scheme", "counters, printed", "here", "over KG", "busiest worker over mean"], rows)]
 
 

@@ -47,7 +47,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             )
         )
     found.append(_slashdot(runs) if runs.where(data=SLASHDOT) else not_testable(*_slashdot_text(), absent(SLASHDOT)))
-    found.append(_stand_ins(runs, settings))
+    found.append(_stand_ins(runs))
     found.append(
         not_testable(
             "table1-SL1",
@@ -69,7 +69,7 @@ def _slashdot(runs: Runs) -> Finding:
     by_nodes = p1 * run.messages / keys
     return Finding(
         *_slashdot_text(),
-        f"{run.messages:,} messages, {keys:,} keys, p1 {percent(p1)} of the messages",
+        f"{label(SLASHDOT, run.messages)}: {run.messages:,} messages, {keys:,} keys, p1 {percent(p1)} of the messages",
         verdict(within(100 * p1, PRINTED[SLASHDOT][2], P1_OFF)),
         "Rule: p1 within 2 %. The table's caption defines p1 as the percentage of messages. The largest in-degree over "
         f"the number of keys (all nodes have an in-degree) is {percent(by_nodes)}: for this graph the paper divided by "
@@ -77,14 +77,16 @@ def _slashdot(runs: Runs) -> Finding:
     )
 
 
-def _stand_ins(runs: Runs, settings: Settings) -> Finding:
+def _stand_ins(runs: Runs) -> Finding:
     measured, holds = [], True
     for name in PUBLISHED:
         run = runs.one(data=name)
         _, keys, p1 = PRINTED[name]
         whole = run.messages == PUBLISHED[name].messages
         holds &= within(100 * (run.p1 or 0), p1, P1_OFF) and (not whole or within(run.keys or 0, keys, KEYS_OFF))
-        measured.append(f"{name} {run.keys:,} keys in {run.messages:,} messages, p1 {percent(run.p1)}")
+        measured.append(
+            f"{label(name, run.messages)} {run.keys:,} keys in {run.messages:,} messages, p1 {percent(run.p1)}"
+        )
     return Finding(
         "table1-stand-ins",
         "size and skew of WP, TW, CT and LJ (here: stand-ins)",
@@ -103,7 +105,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         result = run.result
         rows.append(
             [
-                label(run.job.data, settings),
+                label(run.job.data, result.messages),
                 messages,
                 f"{result.messages:,}",
                 f"{keys:,}",
