@@ -2,14 +2,17 @@
 
 import json
 import re
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from unskew import Hash, InputError, PartialKey
+from unskew.cli import app
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim, verdict, within
 from unskew.experiments.grid import Fit, Job, Run, Runs
 from unskew.experiments.paper import Experiment, Settings, Table
@@ -179,6 +182,22 @@ def test_a_report_has_every_file(tmp_path: Path) -> None:
     text = page.read_text(encoding="utf-8")
     assert "slip of the pen" in text
     assert "http" not in text.replace("http://www.w3.org/", "")  # nothing is loaded from elsewhere
+
+
+def test_what_would_stop_the_command_is_found_before_the_grid(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def tried(*typed: str) -> str:
+        result = CliRunner().invoke(app, ["reproduce", "pkg", "--quick", "--out", str(tmp_path / "out"), *typed])
+        assert isinstance(result.exception, InputError)
+        return str(result.exception)
+
+    assert "is not a folder" in tried("--data", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("UNSKEW_DATA", str(tmp_path / "elsewhere"))
+    assert re.match(r"data: '.*elsewhere' .*UNSKEW_DATA.* is not a folder", tried())
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert tried() == "plots: matplotlib is not installed; type: pip install 'unskew[plots]'"
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match=r"out: '.*out' cannot be written to: Not a directory"):
+        make_folder(tmp_path / "file" / "out")
 
 
 def test_a_folder_with_files_is_kept_unless_forced(tmp_path: Path) -> None:

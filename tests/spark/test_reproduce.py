@@ -1,6 +1,7 @@
 """`unskew reproduce` end to end, with the cheapest part of the PKG paper."""
 
 import json
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from typer.testing import CliRunner
 
 from unskew import InputError, PartialKey
 from unskew.cli import app
+from unskew.cli.reproduce import _new_session
 from unskew.experiments.grid import Job, run_on_spark
 from unskew.streams import Zipf
 
@@ -44,3 +46,10 @@ def test_reproduce_writes_everything_and_prints_the_claims(spark: SparkSession, 
     again = CliRunner().invoke(app, typed)
     assert isinstance(again.exception, InputError)
     assert "kept" in str(again.exception)
+
+
+def test_an_impossible_master_is_one_line_with_those_that_exist() -> None:
+    with pytest.raises(
+        InputError, match=r"^master: .*'foo://x'; allowed are local\[N\], spark://host:port, yarn, k8s://"
+    ):
+        _new_session("foo://x", ExitStack())

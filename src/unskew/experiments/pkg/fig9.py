@@ -13,12 +13,14 @@ QUICK_CHOICES = (2, 3, 4, 5, 7, 9, 12, 20, 40)
 WORKERS = (5, 10, 20, 40, 50, 100)
 Z, KEYS = 1.2, 1_000_000
 A_FEW_TENS = 50
+FEWEST = 10  # choices that are tried at every W; beyond, no more than there are workers
 
 
 def jobs(settings: Settings) -> list[Job]:
     stream = zipf(Z, KEYS, settings, quick=300_000)
+    choices = settings.pick(CHOICES, QUICK_CHOICES)
     return [
-        Job("fig9", "ZF", stream, tuple(PartialKey(workers, d, seed) for d in settings.pick(CHOICES, QUICK_CHOICES)))
+        Job("fig9", "ZF", stream, tuple(PartialKey(workers, d, seed) for d in choices if d <= max(workers, FEWEST)))
         for workers in WORKERS
         for seed in range(settings.pick(5, 3))
     ]

@@ -8,10 +8,10 @@ from unskew.experiments.pkg.table2_grid import (
     A_FEW,
     NAMES,
     P1,
-    PART,
     PRINTED,
     SEEDS,
     UNBALANCED,
+    as_long,
     cell,
     jobs,
     over_seeds,
@@ -83,10 +83,11 @@ def _pkg_beats_off_greedy(runs: Runs) -> Finding:
     worse, measured = [], []
     for name in PRINTED:
         for workers in WORKERS:
-            pkg, off = (cell(runs, name, scheme, workers) for scheme in ("pkg", "off_greedy"))
+            off = cell(runs, name, "off_greedy", workers)
+            pkg = as_long(runs, off, name, "pkg", workers)
             values = f"W={workers}: {shown(pkg.imbalance_fraction)} / {shown(off.imbalance_fraction)}"
             measured.append((label(name, off.messages), values))
-            if pkg.imbalance_fraction > off.imbalance_fraction + A_FEW / pkg.messages:
+            if pkg.imbalance > off.imbalance + A_FEW:
                 worse.append(f"{name} W={workers}")
     return Finding(
         "table2-pkg-off-greedy",
@@ -94,7 +95,7 @@ def _pkg_beats_off_greedy(runs: Runs) -> Finding:
         "TW W=5: 3.4e-10 / 3.4e-10 (PKG / Off-Greedy)",
         listed(measured),
         verdict(not worse),
-        f"Rule: in no cell is PKG's I(m)/m more than {A_FEW} messages above Off-Greedy's. "
+        f"Rule: in no cell is PKG's I(m) more than {A_FEW} messages above Off-Greedy's. "
         + (f"Worse at {', '.join(worse)}; that hot keys share workers is a conjecture, not measured." if worse else ""),
     )
 
@@ -137,11 +138,12 @@ def _negligible(runs: Runs) -> Finding:
 
 def _hashing_worst(runs: Runs) -> Finding:
     beaten = [
-        f"{label(name, cell(runs, name, scheme, workers).messages)} W={workers}, {NAMES[scheme]}"
+        f"{label(name, hashing.messages)} W={workers}, {NAMES[scheme]}"
         for name in PRINTED
         for workers in WORKERS
         for scheme in ("pkg", "off_greedy", "on_greedy", "potc")
-        if cell(runs, name, scheme, workers).imbalance_fraction > cell(runs, name, "hash", workers).imbalance_fraction
+        for hashing in [cell(runs, name, "hash", workers)]
+        if as_long(runs, hashing, name, scheme, workers).imbalance > hashing.imbalance
     ]
     return Finding(
         "table2-hashing-worst",
@@ -149,7 +151,7 @@ def _hashing_worst(runs: Runs) -> Finding:
         "all cells",
         f"worse than hashing on the stand-ins: {', '.join(beaten) or 'none of 32'}",
         verdict(not beaten),
-        "Rule: in every cell no scheme's I(m)/m is above hashing's with the same hash functions.",
+        "Rule: in every cell no scheme's I(m) is above hashing's with the same hash functions.",
     )
 
 
@@ -235,10 +237,11 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             }
             body += [[NAMES[scheme] if kind == "printed" else "", kind, *row] for kind, row in values.items()]
         caption = f"{label(name, cell(runs, name, 'pkg', 5).messages)}, one source."
-        if cell(runs, name, "hash", 100).messages < cell(runs, name, "hash", 5).messages:
+        shorter = cell(runs, name, "hash", 100).messages
+        if shorter < cell(runs, name, "hash", 5).messages:
             caption += (
                 f" The whole length where it matters, in the cells that can be balanced: W = 5 and 10, and PKG. The "
-                f"other cells are those of the first {size(PART)} messages, since p1 - 1/W does not depend on m."
+                f"other cells are those of the first {size(shorter)} messages, since p1 - 1/W does not depend on m."
             )
         made.append(Table(caption, ["scheme", "", *(f"W = {workers}" for workers in WORKERS)], body))
         made.append(f"Several hash functions were tried on {seeds_label(runs, name)}.")

@@ -67,6 +67,11 @@ def cell(runs: Runs, name: str, scheme: str, workers: int) -> Result:
     return max(runs.results(data=name, scheme=scheme, workers=workers), key=lambda result: result.messages)
 
 
+def as_long(runs: Runs, other: Result, name: str, scheme: str, workers: int) -> Result:
+    """The run with the first hash functions on as many messages as `other`."""
+    return runs.one(data=name, scheme=scheme, workers=workers, messages=other.messages)
+
+
 def over_seeds(runs: Runs, name: str, scheme: str, workers: int) -> list[float]:
     return fractions(runs.results(data=name + SEEDS, scheme=scheme, workers=workers))
 
