@@ -1,14 +1,18 @@
 """What every scheme refuses, with a message that names the parameter, the rule and the value."""
 
+import dataclasses
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 from samples import every_scheme, scheme_for, zipf
-from unskew import SCHEMES, InputError, Router, key_ids, make
+from unskew import SCHEMES, Frequencies, InputError, Plan, Router, key_ids, make, make_plan
 from unskew import scheme as contract
+from unskew.kernels import kernel
+from unskew.plan import HotKey
 
 STREAM = zipf(400, 100)
 
@@ -95,3 +99,66 @@ def test_every_scheme_says_what_it_is(name):
     assert all((entry.paper, entry.when, entry.type.__doc__, sys.modules[entry.type.__module__].__doc__))
     assert entry.type._fields[0] == "workers"
     assert Router(scheme_for(name, 3, key_ids(["a", "b"]))).scheme.workers == 3
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"workers": 0},
+        {"workers": 4.7},
+        {"cold_salt": 2**40},
+        {"hot_keys": (HotKey(1, 0.5, ()),)},
+        {"hot_keys": (HotKey(1, 0.5, (0,)), HotKey(1, 0.5, (1,)))},
+        {"hot_keys": (HotKey(-5, 0.5, (0,)),)},
+        {"hot_keys": (HotKey(1, 0.5, (1.9,)),)},
+    ],
+)
+def test_a_damaged_plan_is_refused(changes):
+    with pytest.raises(InputError, match=r"^plan: "):
+        Plan(**({"scheme": "x", "workers": 4} | changes))
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"unskew_plan": 9}', '{"unskew_plan": 1}'])
+def test_what_is_no_plan_is_refused(text, tmp_path):
+    with pytest.raises(InputError, match=r"^plan: "):
+        Plan.from_json(text)
+    (tmp_path / "plan.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"^path: .* cannot be read"):
+        Plan.load(tmp_path / "plan.json")
+
+
+def test_a_plan_survives_json():
+    plan = Plan("x", 4, (HotKey(2**64 - 1, 0.5, (0, 3, -7), "ä"),), 1, (0.25,) * 4)
+    assert Plan.from_json(plan.to_json()) == plan
+
+
+def test_keys_that_share_an_id_are_planned_as_one():
+    twice = Frequencies(np.array([1, 2, 1], np.uint64), np.array([5, 4, 5]), 20)
+    for name in ("fanout", "pkg"):
+        assert make_plan(name, 3, twice).hot_keys[0][:2] == (1, 0.5)
+
+
+def test_a_router_refuses_the_state_of_another():
+    for other in (make("pkg", 2), make("potc", 10)):
+        with pytest.raises(InputError, match=r"^data: "):
+            Router(make("pkg", 10), Router(other).state)
+
+
+def test_a_scheme_that_chooses_a_worker_that_is_not_there_is_stopped():
+    router = Router(make("pkg", 4))
+    router._entry = dataclasses.replace(router._entry, choose=_beyond)
+    with pytest.raises(InputError, match=r"^scheme: pkg chose worker 9, not one of 0\.\.3"):
+        router.route(np.arange(3, dtype=np.uint64))
+
+
+@kernel
+def _beyond(scheme, state, key, now):
+    return 9
+
+
+@pytest.mark.compiled
+def test_threads_may_share_a_router():
+    router, keys = Router(make("on_greedy", 7)), key_ids(np.arange(40_000))
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(router.route, np.split(keys, 4)))
+    assert router.state.load.sum() == len(keys)

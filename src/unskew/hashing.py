@@ -68,8 +68,8 @@ def require_counts(counts: Any, keys: int) -> npt.NDArray[np.int64]:
     array = np.asarray(counts)
     if array.shape != (keys,):
         raise InputError(f"counts: must have one entry a key ({keys}), not shape {array.shape}")
-    if keys and (array.dtype.kind not in "iu" or array.min() < 0):
-        raise InputError(f"counts: must be integers of at least 0, not {array.dtype} from {array.min()} on")
+    if keys and (array.dtype.kind not in "iu" or array.min() < 0 or array.sum(dtype=float) >= 2**62):
+        raise InputError(f"counts: must be integers of at least 0 with a sum under 2**62, not {array.dtype} {array}")
     return frozen(array.astype(np.int64))
 
 
@@ -247,8 +247,8 @@ def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> n
     ids, places = require_key_ids(key_ids), np.asarray(chosen)
     if places.shape != ids.shape or (len(places) and not 0 <= places.min() <= places.max() < workers):
         raise InputError(f"chosen: must be one worker from 0 to {workers - 1} for each of {len(ids)} tuples")
-    if len(places) and places.dtype.kind not in "iu":
-        raise InputTypeError(f"chosen: must be integers, not {places.dtype}")
+    if len(places) and (places.dtype.kind not in "iu" or not isinstance(workers, int | np.integer)):
+        raise InputTypeError(f"chosen: must be integers, and so must workers, not {places.dtype} and {workers!r}")
     return _salts_for(ids, frozen(places.astype(np.int32)), int(workers))
 
 
@@ -291,11 +291,11 @@ def key_ids(keys: Any) -> KeyIds:
 
 
 def _to_arrow(keys: Any) -> pa.Array:
-    if isinstance(keys, str | bytes):
+    if isinstance(keys, str | bytes | bytearray):
         raise InputTypeError(f"keys: must be an array of keys, not one {type(keys).__name__}")
     try:
         return pa.array(keys)
-    except (pa.ArrowException, TypeError, OverflowError) as error:
+    except (pa.ArrowException, TypeError, OverflowError, UnicodeError) as error:
         reason = str(error).splitlines()[0]
         raise InputTypeError(f"keys: must be an array of {ALLOWED_TYPES}, all of one type: {reason}") from None
 

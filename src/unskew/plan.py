@@ -43,6 +43,18 @@ class Plan:
     cold_salt: int = 0  # of every other key
     predicted_load: tuple[float, ...] = field(default=(), repr=False)  # share of each worker; empty if not predicted
 
+    def __post_init__(self) -> None:
+        if not _is_integer(self.workers, 1, 2**31 - 1):
+            raise InputError(f"plan: workers must be an integer from 1 to 2147483647, not {self.workers!r}")
+        salts = [self.cold_salt, *(salt for hot in self.hot_keys for salt in hot.salts)]
+        if not all(_is_integer(salt, -(2**31), 2**31 - 1) for salt in salts):
+            raise InputError("plan: every salt must be an integer that fits Spark's int")
+        if not all(hot.salts for hot in self.hot_keys):
+            raise InputError("plan: every hot key needs at least one salt")
+        ids = {hot.key_id for hot in self.hot_keys}
+        if len(ids) < len(self.hot_keys) or not all(_is_integer(key, 0, 2**64 - 1) for key in ids):
+            raise InputError("plan: the hot keys' ids must be distinct 64-bit numbers")
+
     def table(self) -> pa.Table:
         """One row a hot key: key, share, its workers, how many places each has."""
         rows = []
@@ -79,12 +91,12 @@ class Plan:
             if found["unskew_plan"] != FORMAT:
                 raise InputError(f"plan: format {found['unskew_plan']} is not known; allowed is {FORMAT}")
             hot_keys = tuple(
-                HotKey(int(hot["key_id"], 16), float(hot["share"]), tuple(map(int, hot["salts"])), str(hot["key"]))
+                HotKey(int(hot["key_id"], 16), float(hot["share"]), tuple(hot["salts"]), str(hot["key"]))
                 for hot in found["hot_keys"]
             )
             predicted = tuple(map(float, found["predicted_load"]))
-            return cls(str(found["scheme"]), int(found["workers"]), hot_keys, int(found["cold_salt"]), predicted)
-        except (json.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+            return cls(str(found["scheme"]), found["workers"], hot_keys, found["cold_salt"], predicted)
+        except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError("plan: not what Plan.save wrote") from None
@@ -93,22 +105,29 @@ class Plan:
         """Write the plan as JSON; an existing file is kept unless `force`."""
         if Path(path).exists() and not force:
             raise InputError(f"path: {str(path)!r} exists and was kept; use force=True to replace it")
-        Path(path).write_text(self.to_json())
+        try:
+            Path(path).write_text(self.to_json(), encoding="utf-8")
+        except OSError as error:
+            raise InputError(f"path: {str(path)!r} cannot be written: {error.strerror}") from None
 
     @classmethod
     def load(cls, path: str | Path) -> "Plan":
         """The plan that `save` wrote."""
         try:
-            return cls.from_json(Path(path).read_text())
-        except OSError as error:
-            raise InputError(f"path: {str(path)!r} cannot be read: {error.strerror}") from None
+            return cls.from_json(Path(path).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise InputError(f"path: {str(path)!r} cannot be read: {error}") from None
+
+
+def _is_integer(value: Any, least: int, most: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
 @dataclass(frozen=True)
 class Frequencies:
     """How often keys occur: the most frequent ones one by one, and how many tuples there are in all."""
 
-    key_ids: KeyIds  # distinct
+    key_ids: KeyIds
     counts: npt.NDArray[np.int64]
     messages: int  # all tuples, those of other keys included
     names: Sequence[str] = field(default=(), repr=False)  # of the keys, to show to people; may be left out
@@ -118,7 +137,7 @@ class Frequencies:
         counts = require_counts(self.counts, len(ids))
         if len(self.names) not in (0, len(ids)):
             raise InputError(f"names: must have one entry a key ({len(ids)}) or none, not {len(self.names)}")
-        if counts.sum() > self.messages:
+        if not counts.sum() <= self.messages:
             raise InputError(f"messages: must be at least the sum of the counts {counts.sum()}, not {self.messages}")
         order = np.argsort(-counts, kind="stable")  # hottest first
         object.__setattr__(self, "key_ids", ids[order])
@@ -130,13 +149,22 @@ class Frequencies:
         """From a mapping of key id to count that has every key."""
         return cls(np.array(list(counts), np.uint64), np.array(list(counts.values()), np.int64), sum(counts.values()))
 
+    def merged(self) -> "Frequencies":
+        """The same with keys that share an id as one, which they are to a router."""
+        ids, first, which = np.unique(self.key_ids, return_index=True, return_inverse=True)
+        if len(ids) == len(self.key_ids):
+            return self
+        counts = np.zeros(len(ids), np.int64)
+        np.add.at(counts, which, self.counts)
+        return Frequencies(ids, counts, self.messages, [self.names[i] for i in first])
+
     def hot(self, workers: int) -> int:
         """How many keys, from the hottest on, a plan for `workers` workers is about."""
-        return min(MOST_HOT_KEYS, int((self.counts * HEAD * workers > self.messages).sum()))
+        return min(MOST_HOT_KEYS, int((self.counts > self.messages / (HEAD * workers)).sum()))
 
 
 def places_of(key_id: np.uint64, places: Mapping[int, int], workers: int) -> tuple[int, ...]:
     """The salts of `places` (worker -> how many), in an order in which neighbours differ where they can."""
-    salts = {worker: int(salt_for(key_id, worker, workers)) for worker in places}
+    salts = {worker: int(np.uint32(salt_for(key_id, worker, workers)).view(np.int32)) for worker in places}
     turns = [(turn / count, worker) for worker, count in places.items() for turn in range(count)]
     return tuple(salts[worker] for _, worker in sorted(turns))

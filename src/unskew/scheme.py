@@ -9,9 +9,11 @@ the class under ``@register``. All checks of the test suite then run on it.
 
 import io
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
+from threading import Lock
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -19,7 +21,7 @@ import numpy.typing as npt
 
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, frozen, require_key_ids
-from unskew.kernels import loop_over
+from unskew.kernels import kernel, loop_over
 from unskew.plan import Frequencies, Plan
 
 Times = npt.NDArray[np.float64]
@@ -32,6 +34,7 @@ def loop(scheme, state, key_ids, times, chosen):
 """
 GROWTH_STEP = 65_536  # tuples routed between two looks at whether a growing state still has room
 MOST_WORKERS = 2**31 - 1  # Spark counts partitions in an int
+MOST_PLANNED_WORKERS = 1_000_000  # a plan is made by looking at each worker
 
 
 class Scheme(Protocol):
@@ -84,6 +87,9 @@ class Registration:
         """Its parameters with their defaults; an offline scheme has none to set."""
         return {} if self.offline else dict(self.type._field_defaults)
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "loop"}  # compiled where it arrives
+
     @cached_property
     def loop(self) -> Callable[..., None]:
         return loop_over(BATCH_LOOP, f"route_{self.name}", self.choose)
@@ -102,10 +108,17 @@ def register(name: str, *, choose: Callable[..., int], paper: str, when: str) ->
         known = SCHEMES.get(name)
         if known is not None and _address(known.type) != _address(cls):
             raise InputError(f"scheme: the name {name!r} is taken by {known.type.__qualname__}")
-        SCHEMES[name] = Registration(name, cls, choose, paper, when)
+        compiled = choose if hasattr(choose, "py_func") else kernel(choose)
+        SCHEMES[name] = Registration(name, cls, compiled, paper, when)
         return cls
 
     return enter
+
+
+def adopt(entry: Registration) -> None:
+    """Enter a scheme that comes from another process, where it is not known here."""
+    if SCHEMES.setdefault(entry.name, entry).type is not entry.type and entry.type.__module__ == "__main__":
+        SCHEMES[entry.name] = entry  # a script's or notebook's class is made anew in each process that gets it
 
 
 def _address(cls: Any) -> tuple[str, str]:
@@ -146,14 +159,22 @@ def make(name: str, workers: int, **parameters: Any) -> Scheme:
 
 def make_plan(name: str, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
     """The plan that the scheme called `name` makes for measured `frequencies`."""
+    plan: Plan = check_plannable(name, workers, **parameters).type.plan(workers, frequencies.merged(), **parameters)
+    return plan
+
+
+def check_plannable(name: str, workers: int, **parameters: Any) -> Registration:
+    """The entry of `name`, after every reason why it cannot make a plan."""
     entry = registration(name)
+    require_integer("workers", workers, 1, MOST_PLANNED_WORKERS)
     if "planned" not in entry.modes:
         able = ", ".join(sorted(name for name, entry in SCHEMES.items() if "planned" in entry.modes))
         raise InputError(f"scheme: {name} cannot be planned; allowed are {able}")
     if not entry.offline:
-        make(name, workers, **parameters)  # for its checks
-    plan: Plan = entry.type.plan(workers, frequencies, **parameters)
-    return plan
+        make(name, workers, **parameters)
+    elif parameters:
+        raise InputError(f"{min(parameters)}: not a parameter of {name}; it has none")
+    return entry
 
 
 def require_integer(name: str, value: Any, least: int, most: int) -> None:
@@ -173,7 +194,8 @@ class Router:
         self._entry = registration_of(scheme)
         scheme.check()
         self.scheme = self._entry.type(*(frozen(v) if isinstance(v, np.ndarray) else v for v in scheme))  # type: ignore[attr-defined]
-        self.state = scheme.new_state() if state is None else state
+        self.state = scheme.new_state() if state is None else _checked_state(scheme, state)
+        self._one_at_a_time = Lock()  # kernels run without Python's own lock, and a table must not fill up unseen
 
     def route(self, key_ids: KeyIds, times: Times | None = None) -> Workers:
         """The worker of each tuple, in order. `times` are seconds; left out, all are 0.
@@ -181,13 +203,19 @@ class Router:
         Cutting a batch in two never changes an answer.
         """
         ids = require_key_ids(key_ids)
-        moments = np.zeros(len(ids)) if times is None else np.asarray(times, np.float64)
+        moments = np.zeros(len(ids)) if times is None else _numbers(times)
         if moments.shape != ids.shape:
             raise InputError(f"times: must have one entry a tuple ({len(ids)}), not shape {moments.shape}")
         moments = frozen(moments)
         chosen = np.empty(len(ids), np.int32)
-        for part in self._parts(len(ids)):
-            self._entry.loop(self.scheme, self.state, ids[part], moments[part], chosen[part])
+        with self._one_at_a_time:
+            for part in self._parts(len(ids)):
+                self._entry.loop(self.scheme, self.state, ids[part], moments[part], chosen[part])
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.scheme.workers:
+            wrong = chosen.min() if chosen.min() < 0 else chosen.max()
+            raise InputError(
+                f"scheme: {self._entry.name} chose worker {wrong}, not one of 0..{self.scheme.workers - 1}"
+            )
         return chosen
 
     def _parts(self, tuples: int) -> Iterable[slice]:
@@ -212,24 +240,37 @@ class Router:
     @classmethod
     def from_bytes(cls, scheme: Scheme, data: bytes) -> "Router":
         """The router whose state `to_bytes` wrote, for the same scheme."""
-        router = cls(scheme)
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 loaded = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
-        except (EOFError, OSError, TypeError, ValueError, zipfile.BadZipFile):
+        except (EOFError, NotImplementedError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
             raise InputError("data: not what to_bytes wrote") from None
-        fresh = router.state._asdict()
-        if set(loaded) != set(fresh):
-            raise InputError(f"data: has the arrays {sorted(loaded)}, the scheme's state {sorted(fresh)}")
-        check_state = getattr(scheme, "check_state", None)
-        for name, expected in fresh.items():
-            array = loaded[name]
-            grows = hasattr(scheme, "grown")  # then check_state knows the shapes that fit
-            if array.dtype != expected.dtype or (array.shape != expected.shape and not grows):
-                raise InputError(
-                    f"data: {name} is {array.dtype}{array.shape}, the scheme's is {expected.dtype}{expected.shape}"
-                )
-        router.state = type(router.state)(**loaded)
-        if check_state is not None:
-            check_state(router.state)
-        return router
+        fresh = scheme.new_state()
+        if set(loaded) != set(fresh._fields):
+            raise InputError(f"data: has the arrays {sorted(loaded)}, the scheme's state {sorted(fresh._fields)}")
+        return cls(scheme, type(fresh)(**loaded))
+
+
+def _checked_state(scheme: Scheme, state: Any) -> Any:
+    """`state`, after every reason to refuse it: kernels trust its arrays with their memory."""
+    fresh = scheme.new_state()
+    if getattr(state, "_fields", None) != fresh._fields:
+        raise InputError(f"data: the state must have the arrays {', '.join(fresh._fields)}, not those of {state!r:.80}")
+    for name, expected, array in zip(fresh._fields, fresh, state, strict=True):
+        grows = hasattr(scheme, "grown")  # then check_state knows the shapes that fit
+        if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+            raise InputError(f"data: {name} must be a C-contiguous array, not {type(array).__name__}")
+        if array.dtype != expected.dtype or (array.shape != expected.shape and not grows):
+            raise InputError(
+                f"data: {name} is {array.dtype}{array.shape}, the scheme's is {expected.dtype}{expected.shape}"
+            )
+    if hasattr(scheme, "check_state"):
+        scheme.check_state(state)
+    return state
+
+
+def _numbers(times: Any) -> Times:
+    array = np.asarray(times)
+    if array.dtype.kind not in "iuf":
+        raise InputTypeError(f"times: must be numbers of seconds, not {array.dtype}")
+    return array.astype(np.float64, copy=False)

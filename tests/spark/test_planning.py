@@ -155,3 +155,11 @@ def test_the_physical_plan_is_one_exchange_without_python(
 def test_adaptive_execution_leaves_the_placement_alone(spark: SparkSession, words: DataFrame, plan: Plan) -> None:
     assert spark.conf.get("spark.sql.adaptive.enabled") == "true"
     assert repartition(words.limit(100), "word", W, plan=plan).rdd.getNumPartitions() == W
+
+
+def test_columns_that_are_called_like_ours_survive_a_large_plan(words: DataFrame, plan: Plan) -> None:
+    large = Plan(plan.scheme, W, plan.hot_keys + tuple(HotKey(i, 0.0, (0,)) for i in range(60)))
+    odd = words.withColumns({f"__unskew_{name}": F.lit(7) for name in ("Turn", "key", "places")})
+    routed = repartition(odd, "word", W, plan=large)
+    assert routed.columns == odd.columns
+    assert routed.count() == ROWS

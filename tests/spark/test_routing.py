@@ -124,6 +124,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "missing column": ({"keys": "wrod"}, r"keys: 'wrod' is not a column; allowed are word, row"),
     "one column missing": ({"keys": ["word", "wrod"]}, r"keys: 'wrod' is not a column"),
     "no keys": ({"keys": []}, r"keys: must name at least one column, not none; allowed are word, row"),
+    "key twice": ({"keys": ["word", "word"]}, r"keys: must be different columns, not word, word"),
+    "a Column": ({"keys": F.col}, r"keys: must be names of columns, not a Column"),
     "key is no name": ({"keys": [7]}, r"keys: must be names of columns, not int"),
     "map key": ({"keys": "map"}, r"keys: 'map' holds a map"),
     "map inside": ({"keys": "nested"}, r"keys: 'nested' holds a map"),
@@ -146,6 +148,8 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_bad_input_is_refused_on_the_driver(odd_columns: DataFrame, case: str) -> None:
     arguments, message = REFUSED[case]
+    if case == "a Column":  # which only a running Spark can make
+        arguments = {"keys": F.col("word")}
     with pytest.raises(InputError, match=message):
         salted(odd_columns, **{"keys": "word", "workers": 16, "salt": "slot", **arguments})
 
@@ -167,3 +171,37 @@ def test_it_warns_when_a_retry_could_corrupt(spark: SparkSession, words: DataFra
             online(words, "word", 16)
     finally:
         spark.conf.unset(setting)
+
+
+OWN_SCHEME = """
+from typing import NamedTuple
+import numpy as np
+from unskew.kernels import kernel
+from unskew.scheme import register
+
+class State(NamedTuple):
+    nothing: np.ndarray
+
+@kernel
+def choose(scheme, state, key, now):
+    return 2
+
+@register("own", choose=choose, paper="none", when="never")
+class Own(NamedTuple):
+    workers: int
+
+    def check(self):
+        pass
+
+    def new_state(self):
+        return State(np.zeros(0, np.int64))
+"""
+
+
+def test_a_scheme_of_a_script_or_notebook_runs_in_the_tasks(words: DataFrame) -> None:
+    script: dict[str, Any] = {"__name__": "__main__"}
+    exec(OWN_SCHEME, script)
+    try:
+        assert set(_workers(salted(words, "word", 4, script["Own"](4)), 4, "word")) == {2}
+    finally:
+        del SCHEMES["own"]

@@ -42,6 +42,8 @@ def main() -> None:
         known = sys.argv[1] if sys.argv[1] in COMMANDS else ""
         allowed = "" if known else f"; commands are {', '.join(COMMANDS)}"
         _leave(2, f"{error.format_message()}{allowed}; see: unskew {known} --help")
+    except OSError as error:
+        _leave(1, f"cannot go on: {error}")
     except (typer.Abort, KeyboardInterrupt):
         _leave(130, "stopped")
 

@@ -40,4 +40,6 @@ def _read(text: str) -> tuple[Registration, dict[str, object]]:
     if call is None or call.positional:
         allowed = ", ".join(sorted(SCHEMES))
         raise InputError(f"scheme: must be a name or NAME(parameter=value), not {text!r}; allowed names are {allowed}")
+    if "workers" in call.named:
+        raise InputError(f"scheme: {text!r}: the number of workers is set by --workers")
     return registration(call.name), call.named

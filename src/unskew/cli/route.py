@@ -80,7 +80,7 @@ def _routed(stream: File, scheme: Scheme, done: Progress) -> Iterator[pa.RecordB
 
 def _write(batches: Iterator[pa.RecordBatch], out: Path) -> int:
     """Write beside `out` and move there at the end, so that a failure leaves nothing half done."""
-    unfinished = out.with_name(f".{out.name}.unfinished")
+    unfinished = out.with_name(f".unskew-{os.getpid()}.unfinished")
     kind = pa.parquet.ParquetWriter if out.suffix == ".parquet" else pa.csv.CSVWriter
     first = next(batches)
     rows = 0

@@ -78,6 +78,7 @@ def simulate(
         _show(results)
 
 
+NARROWEST = 78  # columns; a smaller terminal wraps the table rather than hide its numbers
 LEGEND = """max/mean: highest load over mean load. I: highest load less the mean, as a share of
 all messages, at the end and averaged through time. replicas: (worker, key) pairs;
 xKG: over one a key; xbound: over the fewest that allow perfect balance ({bound:,}).
@@ -108,7 +109,7 @@ def _show(results: list[Result]) -> None:
             f"{result.replicas_over_lower_bound:.2f}",
             f"{result.messages_per_second / 1e6:.3g}",
         )
-    console.print(table)
+    console.print(table, width=max(NARROWEST, console.width), crop=False)
     highest = max(max(result.load) for result in results)
     width = max(len(name) for name in names)
     grouped = group_size(first.workers)

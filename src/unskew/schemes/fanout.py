@@ -65,7 +65,7 @@ class Fanout(NamedTuple):
     def fit(cls, workers: int, key_ids: KeyIds, counts: npt.NDArray[np.int64]) -> "Fanout":
         """From the counts of all keys. Costs K, and H log(H W) for H hot keys."""
         require_workers(workers)
-        return cls.from_plan(cls.plan(workers, Frequencies(key_ids, counts, int(np.sum(counts)))))
+        return cls.from_plan(cls.plan(workers, Frequencies(key_ids, counts, int(np.sum(counts))).merged()))
 
     @classmethod
     def plan(cls, workers: int, frequencies: Frequencies) -> Plan:

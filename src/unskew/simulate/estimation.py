@@ -28,6 +28,6 @@ def parse_estimation(text: str) -> Estimation:
         seconds = float(period)
     except ValueError:
         seconds = 0.0
-    if kind != "probe" or not 0 < seconds < float("inf"):
+    if kind != "probe" or not 1e-9 <= seconds < float("inf"):
         raise InputError(f"estimation: must be {ALLOWED}, not {text!r}")
     return Estimation("probe", seconds)

@@ -27,6 +27,7 @@ from unskew.streams import Chunk, Stream
 
 FEEDS = ("round_robin", "key")
 SOURCE_SALT = 2**31 - 1  # the hash that deals keys to sources: one that no scheme uses to choose a worker
+MOST_ESTIMATES = 10**9  # loads that all sources together keep
 MOST_SOURCES = 1_000_000
 MOST_WORKERS = 10_000_000  # each has its load in every source and in the result
 
@@ -52,9 +53,12 @@ def simulate(
     stream has none ("key"). `estimation`: "local", "global" or "probe:SECONDS". `replicas`: count keys and replicas.
     `oracle`: also run a global oracle beside each run and report how often the sources decide as it does.
     """
+    require_integer("sources", sources, 1, MOST_SOURCES)
     for scheme in schemes:
         require_integer("workers", scheme.workers, 1, MOST_WORKERS)
-    require_integer("sources", sources, 1, MOST_SOURCES)
+        if sources * scheme.workers > MOST_ESTIMATES and estimation != "global":
+            asked = f"{sources:,} x {scheme.workers:,}"
+            raise InputError(f"sources: sources x workers must be at most {MOST_ESTIMATES:,}, not {asked}")
     require_integer("samples", samples, 1, 1_000_000)
     if feed not in FEEDS:
         raise InputError(f"feed: must be {' or '.join(FEEDS)}, not {feed!r}")

@@ -27,7 +27,11 @@ def key_id(*columns: Column | str) -> Column:
 
 def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
     """The columns called `keys`, checked: each there once, and of a type whose hash says where Spark puts it."""
+    if isinstance(keys, Column):
+        raise InputTypeError("keys: must be names of columns, not a Column; add it with withColumn and name it")
     names = [keys] if isinstance(keys, str) else list(keys)
+    if len(set(names)) < len(names):
+        raise InputError(f"keys: must be different columns, not {', '.join(map(str, names))}")
     if not names:
         raise InputError(f"keys: must name at least one column, not none; allowed are {_listed(df.columns)}")
     fields = {field.name: field for field in df.schema}
@@ -36,11 +40,26 @@ def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
             raise InputTypeError(f"keys: must be names of columns, not {type(name).__name__}")
         if name not in fields:
             raise InputError(f"keys: {name!r} is not a column; allowed are {_listed(df.columns)}")
-        if df.columns.count(name) > 1:
-            raise InputError(f"keys: {name!r} names {df.columns.count(name)} columns; rename all but one")
+        same = _same_name(df, name)
+        if same > 1:
+            raise InputError(f"keys: {name!r} names {same} columns; rename all but one")
         for kind in _parts(fields[name].dataType):
             _require_placeable(name, kind)
     return [column(name) for name in names]
+
+
+def _same_name(df: DataFrame, name: str) -> int:
+    """How many columns Spark would take for `name`."""
+    if df.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
+        return df.columns.count(name)
+    return sum(other.lower() == name.lower() for other in df.columns)
+
+
+def free_name(df: DataFrame, name: str) -> str:
+    """`name`, with underscores behind it where the DataFrame has such a column already."""
+    while _same_name(df, name):
+        name += "_"
+    return name
 
 
 def column(name: str) -> Column:

@@ -9,13 +9,16 @@ from pyspark.sql.functions import arrow_udf
 from pyspark.sql.types import IntegerType
 
 from unskew.hashing import salts_for
-from unskew.scheme import Router, Scheme
+from unskew.scheme import Router, Scheme, adopt, registration_of
 
 
 def with_online_salt(df: DataFrame, identity: Column, scheme: Scheme, salt: str) -> DataFrame:
     """`df` with the salt that a router, one for each task, gives to each row. `identity` is the key id."""
 
+    entry = registration_of(scheme)  # travels with the task: a scheme of the user's own is not known there
+
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        adopt(entry)
         router = Router(scheme)
         for batch in batches:
             ids = batch.to_numpy().view(np.uint64)

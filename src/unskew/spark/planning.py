@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 
 from unskew.errors import InputError
 from unskew.plan import HEAD, MOST_HOT_KEYS, Frequencies, Plan
-from unskew.scheme import make_plan, require_workers
-from unskew.spark.keys import can_be_hashed, column, key_columns, key_id
+from unskew.scheme import check_plannable, make_plan
+from unskew.spark.keys import can_be_hashed, column, free_name, key_columns, key_id
 
 TRACKED_A_KEY = 8  # counters of the sketch for each key asked for: its error stays under a tenth of a hot key's count
 LITERAL_UP_TO = 50  # hot keys in a map literal, whose look-up is linear; more go into a broadcast join
@@ -37,11 +37,14 @@ def plan_for(
     `sample` counts only that share of the rows; what a plan needs to know survives sampling as long as some ten
     thousand rows a worker are left. `parameters` are the scheme's.
     """
-    require_workers(workers)
+    check_plannable(scheme, workers, **parameters)
+    require_sample(sample)
+    return make_plan(scheme, workers, measure(df, keys, workers, sample), **parameters)
+
+
+def require_sample(sample: float | None) -> None:
     if sample is not None and not 0 < sample <= 1:
         raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
-    make_plan(scheme, workers, Frequencies.of({}), **parameters)  # for its checks, before any job starts
-    return make_plan(scheme, workers, measure(df, keys, workers, sample), **parameters)
 
 
 def measure(df: DataFrame, keys: str | Sequence[str], workers: int, sample: float | None = None) -> Frequencies:
@@ -87,7 +90,7 @@ def with_planned_salt(df: DataFrame, identity: Column, turn: Column, plan: Plan,
         ids = F.array(*(F.lit(_signed(hot.key_id)) for hot in plan.hot_keys))
         salts = F.array(*(F.array(*map(F.lit, hot.salts)) for hot in plan.hot_keys))
         return df.withColumn(salt, _dealt(F.try_element_at(F.map_from_arrays(ids, salts), identity), turn, plan))
-    key, places, order = (f"__unskew_{part}" for part in ("key", "places", "turn"))
+    key, places, order = (free_name(df, f"__unskew_{part}") for part in ("key", "places", "turn"))
     entries = [(_signed(hot.key_id), list(hot.salts)) for hot in plan.hot_keys]
     table = df.sparkSession.createDataFrame(entries, f"{key} bigint, {places} array<int>")
     joined = df.withColumn(order, turn).join(F.broadcast(table), identity == F.col(key), "left")

@@ -6,14 +6,13 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
-from unskew.errors import InputError
 from unskew.plan import Frequencies
 from unskew.report import KeyCounts, Report, report_on
 from unskew.report.advice import purpose
 from unskew.report.counts import TOP
 from unskew.scheme import require_workers
 from unskew.spark.keys import key_columns, key_id
-from unskew.spark.planning import MOST_NAME
+from unskew.spark.planning import MOST_NAME, require_sample
 
 BITS = 8  # of a count that the histogram tells apart: counts in a bucket differ by less than 1 %
 SHIFT = f"greatest(length(bin(messages)) - {BITS}, 0)"
@@ -41,8 +40,7 @@ def skew_report(
     """
     require_workers(workers)
     purpose(for_)
-    if sample is not None and not 0 < sample <= 1:
-        raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
+    require_sample(sample)
     names = [keys] if isinstance(keys, str) else list(keys)
     counts = _key_counts(_counted(df, keys, sample))
     return report_on(counts, workers, for_=for_, columns=names, sample=sample or 1.0)

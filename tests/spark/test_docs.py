@@ -1,0 +1,45 @@
+"""The Python of README.md and of docs/spark.md runs as it stands, and `unskew doctor` as the README types it."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import pyspark
+import pytest
+from pyspark.sql import SparkSession
+
+from documents import ROOT, code_blocks, commands
+
+
+def run_all(document: str, **names: object) -> None:
+    for block in code_blocks(document, "python"):
+        exec(compile(block, document, "exec"), names)
+
+
+def test_the_readme(spark: SparkSession) -> None:
+    words = [(f"word{i % 7 * (i % 2)}", i) for i in range(2000)]
+    run_all("README.md", df=spark.createDataFrame(words, "word string, v bigint"))
+
+
+def test_the_walk_through(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_all("docs/spark.md", spark=spark, zipf_keys=(np.random.default_rng(0).zipf(1.25, 40_000) % 5000).tolist())
+
+
+def test_doctor_as_the_readme_types_it(tmp_path: Path) -> None:
+    pa.parquet.write_table(pa.table({"key": ["a", "b", "a"] * 100}), tmp_path / "keys.parquet")
+    (words,) = [words for words in commands("README.md") if words[:2] == ["unskew", "doctor"]]
+    command = [sys.executable, "-c", "from unskew.cli import main; main()", *words[1:]]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "do nothing" in done.stdout.lower() or "fanout" in done.stdout
+
+
+def test_the_running_version_is_in_the_table_of_versions() -> None:
+    series = ".".join(pyspark.__version__.split(".")[:2])
+    rows = [row.split("|") for row in (ROOT / "docs/spark.md").read_text().splitlines() if row.startswith("| 4.")]
+    (python,) = [cells[2] for cells in rows if cells[1].strip() == series]
+    assert sys.version_info >= tuple(int(part) for part in python.split()[0].split("."))

@@ -1,0 +1,61 @@
+"""The documents are true: their commands run, their links lead somewhere, their snippets work."""
+
+import importlib
+import re
+import subprocess
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from command import runner
+from documents import ROOT, code_blocks, commands
+from unskew import SCHEMES, Router, key_ids
+
+WITHOUT_SPARK = [words[1:] for words in commands("README.md") if words[0] == "unskew" and words[1] != "doctor"]
+
+
+@pytest.mark.parametrize("arguments", WITHOUT_SPARK, ids=lambda words: words[0])
+@pytest.mark.compiled
+def test_the_commands_of_the_readme_run(arguments, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    pa.parquet.write_table(pa.table({"key": ["a", "b", "a"]}), "keys.parquet")
+    (tmp_path / "words.txt").write_text("to be or not to be")
+    outcome = runner(capsys, monkeypatch)(*arguments)
+    assert outcome.status == 0, outcome.err
+    assert outcome.out
+
+
+@pytest.mark.compiled
+def test_the_numbers_of_the_readme_are_those_of_its_command(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (arguments,) = [words for words in WITHOUT_SPARK if "balance.png" in words]
+    runs = runner(capsys, monkeypatch)(*arguments, "--json").json_lines
+    rows = [line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("| ")]
+    shown = [[cell.strip(" *") for cell in row.split("|")[2:-1]] for row in rows[1:]]
+    assert [float(cell) for cell in shown[0]] == [pytest.approx(run["max_over_mean"], abs=0.05) for run in runs]
+    assert [float(cell) for cell in shown[1]] == [pytest.approx(run["replicas_over_kg"], abs=0.005) for run in runs]
+
+
+def test_make_has_the_targets_that_the_documents_name():
+    listed = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for document in ("README.md", "CONTRIBUTING.md"):
+        for target in re.findall(r"`?make ([a-z]+)`?", (ROOT / document).read_text()):
+            assert f"make {target} " in listed, target
+
+
+def test_links_lead_to_files():
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+            assert (document.parent / link).exists(), f"{document.name}: {link}"
+
+
+def test_the_scheme_of_contributing_routes(tmp_path, monkeypatch):
+    (snippet,) = code_blocks("CONTRIBUTING.md", "python")
+    (tmp_path / "mine.py").write_text(snippet)
+    monkeypatch.syspath_prepend(tmp_path)
+    mine = importlib.import_module("mine")
+    try:
+        assert Router(mine.Mine(4)).route(key_ids(["a", "b"])).max() < 4
+    finally:
+        del SCHEMES["mine"]
