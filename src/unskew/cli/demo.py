@@ -28,7 +28,7 @@ WARM_UP = 20_000  # rows
 NARROWEST = 26  # columns of a panel: below it they stand one under the other
 EXAMPLE = """from unskew.spark import SALT, salted
 
-routed = salted(df, "word", workers={w}, scheme="pkg").repartition({w}, "word", SALT)
+routed = salted(df, "word", workers={w}, scheme="pkg", mode="online").repartition({w}, "word", SALT)
 partial = routed.mapInArrow(work_on_a_whole_partition, "word string, count bigint")
 result = partial.groupBy("word").agg(F.sum("count"))"""
 
