@@ -123,6 +123,11 @@ def _is_integer(value: Any, least: int, most: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
+def require_sample(sample: float | None) -> None:
+    if sample is not None and not 0 < sample <= 1:
+        raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
+
+
 @dataclass(frozen=True)
 class Frequencies:
     """How often keys occur: the most frequent ones one by one, and how many tuples there are in all."""

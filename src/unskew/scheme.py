@@ -177,9 +177,14 @@ def check_plannable(name: str, workers: int, **parameters: Any) -> Registration:
     return entry
 
 
+def is_integer(value: Any, least: int, most: int = 2**63 - 1) -> bool:
+    """Whether `value` is an integer, of Python or of numpy, from `least` to `most`."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)
+
+
 def require_integer(name: str, value: Any, least: int, most: int) -> None:
     """InputError unless `value` is an integer from `least` to `most`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+    if not is_integer(value, least, most):
         raise InputError(f"{name}: must be an integer from {least} to {most}, not {value!r}")
 
 

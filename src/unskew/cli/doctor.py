@@ -12,6 +12,7 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from unskew.cli.output import check_can_write, console, notes, print_json
 from unskew.errors import InputError
+from unskew.plan import require_sample
 from unskew.report import PURPOSES, Report
 from unskew.scheme import require_workers
 
@@ -52,8 +53,7 @@ def doctor(
     require_workers(workers)
     if for_ and for_ not in PURPOSES:
         raise InputError(f"for: must be one of {PURPOSE_NAMES}, not {for_!r}")
-    if not 0 < sample <= 1:
-        raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
+    require_sample(sample)
     kind = _format(path, file_format)
     if out is not None:
         check_can_write(out, force)

@@ -15,7 +15,7 @@ from unskew import Router, salts_for
 from unskew.cli.choosing import make_schemes
 from unskew.cli.output import check_can_write, console, print_json, progress_bar
 from unskew.errors import InputError
-from unskew.hashing import frozen, key_ids
+from unskew.hashing import key_ids
 from unskew.scheme import Scheme
 from unskew.simulate import Keys, frequencies
 from unskew.simulate.simulator import Progress
@@ -73,7 +73,7 @@ def _routed(stream: File, scheme: Scheme, done: Progress) -> Iterator[pa.RecordB
         ids = key_ids(batch.column(stream.key))
         times = seconds(batch.column(stream.time), stream.time) if stream.time else None
         workers = router.route(ids, times)
-        salts = salts_for(frozen(ids), frozen(workers), scheme.workers)
+        salts = salts_for(ids, workers, scheme.workers)
         done(len(ids))
         yield batch.append_column("worker", pa.array(workers)).append_column("salt", pa.array(salts))
 

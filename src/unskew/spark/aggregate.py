@@ -20,7 +20,7 @@ from unskew.aggregates.runs import by_key
 from unskew.aggregates.states import States, add_all, in_batches, merge_all
 from unskew.errors import InputError, InputTypeError
 from unskew.scheme import Scheme, require_workers
-from unskew.spark.keys import key_columns
+from unskew.spark.keys import key_columns, key_names
 from unskew.spark.routing import SALT, salted
 
 PARTIAL = "__unskew_partial"
@@ -51,7 +51,7 @@ def aggregate(
     A worker holds one state for each of its keys in memory. All bad input is refused here, before any job.
     """
     columns = _checked(df, keys, workers)
-    names = [keys] if isinstance(keys, str) else list(keys)
+    names = key_names(keys)
     used = _checked_aggregates(df, names, aggregates)
     needed = list(dict.fromkeys([*names, *used]))
     results = [*aggregates.values()]
@@ -116,7 +116,7 @@ def apply_split(
     the rows of one key at a time. All bad input is refused here, before any job.
     """
     columns = _checked(df, keys, workers)
-    names = [keys] if isinstance(keys, str) else list(keys)
+    names = key_names(keys)
     for name, function in {"partial": partial, "merge": merge}.items():
         if not callable(function):
             raise InputTypeError(f"{name}: must be a function of a table, not {type(function).__name__}")

@@ -25,11 +25,16 @@ def key_id(*columns: Column | str) -> Column:
     return placement.bitwiseOR(F.xxhash64(*columns).bitwiseAND(F.lit(LOW_HALF)))
 
 
+def key_names(keys: str | Sequence[str]) -> list[str]:
+    """The names in `keys`, which may be one name or several."""
+    return [keys] if isinstance(keys, str) else list(keys)
+
+
 def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
     """The columns called `keys`, checked: each there once, and of a type whose hash says where Spark puts it."""
     if isinstance(keys, Column):
         raise InputTypeError("keys: must be names of columns, not a Column; add it with withColumn and name it")
-    names = [keys] if isinstance(keys, str) else list(keys)
+    names = key_names(keys)
     if len(set(names)) < len(names):
         raise InputError(f"keys: must be different columns, not {', '.join(map(str, names))}")
     if not names:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
 from unskew.errors import InputError
-from unskew.plan import HEAD, MOST_HOT_KEYS, Frequencies, Plan
+from unskew.plan import HEAD, MOST_HOT_KEYS, Frequencies, Plan, require_sample
 from unskew.scheme import check_plannable, make_plan
 from unskew.spark.keys import can_be_hashed, column, free_name, key_columns, key_id
 
@@ -40,11 +40,6 @@ def plan_for(
     check_plannable(scheme, workers, **parameters)
     require_sample(sample)
     return make_plan(scheme, workers, measure(df, keys, workers, sample), **parameters)
-
-
-def require_sample(sample: float | None) -> None:
-    if sample is not None and not 0 < sample <= 1:
-        raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
 
 
 def measure(df: DataFrame, keys: str | Sequence[str], workers: int, sample: float | None = None) -> Frequencies:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from unskew.errors import InputError
 from unskew.plan import Plan
 from unskew.scheme import Scheme, make, registration, registration_of, require_workers
-from unskew.spark.keys import key_columns, key_id
+from unskew.spark.keys import key_columns, key_id, key_names
 from unskew.spark.online import with_online_salt
 from unskew.spark.planning import dealing, plan_for, with_planned_salt
 
@@ -74,7 +74,7 @@ def salted(
         live.check()
         _warn_without_retry_net(df)
         return with_online_salt(df, key_id(*columns), live, salt)
-    names = [keys] if isinstance(keys, str) else list(keys)
+    names = key_names(keys)
     turn, by_position = dealing(df, names, deal)
     if plan is None:
         name, parameters = _name_and_parameters(scheme, workers)

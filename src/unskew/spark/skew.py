@@ -6,13 +6,13 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
-from unskew.plan import Frequencies
+from unskew.plan import Frequencies, require_sample
 from unskew.report import KeyCounts, Report, report_on
 from unskew.report.advice import purpose
 from unskew.report.counts import TOP
 from unskew.scheme import require_workers
-from unskew.spark.keys import key_columns, key_id
-from unskew.spark.planning import MOST_NAME, require_sample
+from unskew.spark.keys import key_columns, key_id, key_names
+from unskew.spark.planning import MOST_NAME
 
 BITS = 8  # of a count that the histogram tells apart: counts in a bucket differ by less than 1 %
 SHIFT = f"greatest(length(bin(messages)) - {BITS}, 0)"
@@ -41,7 +41,7 @@ def skew_report(
     require_workers(workers)
     purpose(for_)
     require_sample(sample)
-    names = [keys] if isinstance(keys, str) else list(keys)
+    names = key_names(keys)
     counts = _key_counts(_counted(df, keys, sample))
     return report_on(counts, workers, for_=for_, columns=names, sample=sample or 1.0)
 

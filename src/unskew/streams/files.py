@@ -18,7 +18,8 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from unskew.errors import InputError
-from unskew.streams.stream import CHUNK, Chunk, Stream, is_integer, require
+from unskew.scheme import is_integer
+from unskew.streams.stream import CHUNK, Chunk, Stream, require
 
 TABLES = (".parquet", ".csv")
 WORDS = (".txt", ".text", ".md", ".log")

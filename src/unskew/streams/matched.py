@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.streams.stream import Generated, is_integer, is_number, require, require_generated
+from unskew.scheme import is_integer
+from unskew.streams.stream import Generated, is_number, require, require_generated
 from unskew.streams.zipf import expected_distinct, harmonic, zipf_ranks
 
 MOST_POSSIBLE_KEYS = 10**12

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, key_ids
+from unskew.scheme import is_integer
 
 CHUNK = 65_536  # tuples; small enough for the processor's cache, large enough to make Python's share vanish
 
@@ -93,10 +94,6 @@ def require_zipf(stream: Any) -> None:
     require("z", stream.z, "a number from 0 to 20", is_number(stream.z, 0, 20))
     require("keys", stream.keys, "an integer from 1 to 2**53", is_integer(stream.keys, 1, 2**53))
     require_generated(stream)
-
-
-def is_integer(value: Any, least: int, most: int = 2**63 - 1) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)
 
 
 def is_number(value: Any, least: float, most: float) -> bool:
