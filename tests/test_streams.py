@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from unskew import InputError
 from unskew.simulate import frequencies
-from unskew.streams import PUBLISHED, Drift, Lognormal, Matched, StandIn, Zipf
+from unskew.streams import PUBLISHED, Drift, Evolving, Lognormal, Matched, StandIn, Zipf
 from unskew.streams.stream import CHUNK
 from unskew.streams.zipf import expected_distinct, harmonic
 
@@ -19,6 +19,7 @@ GENERATED = {
     "stand-in": StandIn("CT", 500),
     "stand-in of a graph": StandIn("LJ", 500),
     "drift": Drift(1.1, 100, 500, every=30, step=7),
+    "evolving": Evolving(1.1, 100, 500),
 }
 every_stream = pytest.mark.parametrize("stream", GENERATED.values(), ids=GENERATED.keys())
 

@@ -30,7 +30,8 @@ def simulate(
         str,
         typer.Option(
             help="zipf(z, keys, messages), lognormal(mu, sigma, messages), matched(messages, keys, p1), "
-            "stand_in(name), drift(z, keys, messages), graph(path), or the name of a .parquet, .csv or .txt file."
+            "stand_in(name), drift(z, keys, messages), evolving(z, keys, messages), graph(path), "
+            "or the name of a .parquet, .csv or .txt file."
         ),
     ] = DEFAULT_STREAM,
     key: Annotated[str, typer.Option(help="The key column of a file.")] = "",

@@ -1,6 +1,7 @@
 """Workloads: chunks of keys with their times, seeded and in constant memory."""
 
 from unskew.streams.drift import Drift
+from unskew.streams.evolving import Evolving
 from unskew.streams.expression import STREAMS, parse
 from unskew.streams.files import File, Graph
 from unskew.streams.lognormal import Lognormal
@@ -14,6 +15,7 @@ __all__ = [
     "STREAMS",
     "Chunk",
     "Drift",
+    "Evolving",
     "File",
     "Graph",
     "Lognormal",

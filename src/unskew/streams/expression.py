@@ -5,6 +5,7 @@ import inspect
 from unskew.calls import parse_call
 from unskew.errors import InputError
 from unskew.streams.drift import Drift
+from unskew.streams.evolving import Evolving
 from unskew.streams.files import TABLES, WORDS, File, Graph, is_readable
 from unskew.streams.lognormal import Lognormal
 from unskew.streams.matched import Matched, StandIn
@@ -12,7 +13,7 @@ from unskew.streams.stream import Stream, expression_name
 from unskew.streams.zipf import Zipf
 
 STREAMS: dict[str, type[Stream]] = {
-    expression_name(cls): cls for cls in (Zipf, Lognormal, Matched, StandIn, Drift, File, Graph)
+    expression_name(cls): cls for cls in (Zipf, Lognormal, Matched, StandIn, Drift, Evolving, File, Graph)
 }
 
 
@@ -37,6 +38,9 @@ def _from_call(text: str, seed: int | None) -> Stream:
         raise InputError(f"stream: {call.name}: {error}; it is {_usage(call.name)}") from None
     if seed is not None and "seed" in signature.parameters:
         given.setdefault("seed", seed)
+    for name, value in given.items():
+        if signature.parameters[name].annotation is int and isinstance(value, float) and value.is_integer():
+            given[name] = int(value)  # 5e6 messages
     return STREAMS[call.name](**given)
 
 
