@@ -47,6 +47,22 @@ def fill(table, slot, key, value):
 
 
 @kernel
+def remove(table, slot):
+    """Empty a filled slot. Keys behind it that a search would then miss move forward (Knuth, volume 3, 6.4, R)."""
+    last = np.uint64(len(table.keys) - 1)
+    hole, slot = slot, (slot + np.uint64(1)) & last
+    while table.values[slot] != EMPTY:
+        wanted = table.keys[slot] & last
+        if (slot - wanted) & last >= (slot - hole) & last:  # a search for this key passes the hole
+            table.keys[hole] = table.keys[slot]
+            table.values[hole] = table.values[slot]
+            hole = slot
+        slot = (slot + np.uint64(1)) & last
+    table.values[hole] = EMPTY
+    table.used[0] -= 1
+
+
+@kernel
 def _refill(table, larger):
     for slot in range(len(table.keys)):
         if table.values[slot] != EMPTY:

@@ -1,0 +1,97 @@
+"""The smallest of many numbers that only grow: found in constant time on average, the lowest position of equals first.
+
+All numbers grow by steps of at least 1. So after one scan finds the smallest number m, a queue of all positions whose
+number is under m + 1, in the order of (number, position), stays right by itself: whatever has grown since is at least
+m + 1, beyond everything in the queue, and is skipped. When the queue is used up it is made anew, and the smallest is
+then at least m + 1. With numbers that sum to N, n of them, that happens at most N/n + 1 times: N + n steps in all.
+Whole numbers need no sorting (all in a queue are equal); others do, a logarithm more.
+
+All functions take any NamedTuple that has a queue's three fields.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.kernels import kernel
+
+
+class Least(NamedTuple):
+    waiting: npt.NDArray[np.int64]  # [n] positions in the order of (number, position); those used up come first
+    span: npt.NDArray[np.int64]  # [2] the next of them, and the end of the queue
+    beyond: npt.NDArray[np.float64]  # [1] m + 1: what has grown since is not under it
+
+
+def new_least(numbers: int) -> Least:
+    """An empty queue for so many numbers: made when it is first asked."""
+    return Least(np.zeros(numbers, np.int64), np.zeros(2, np.int64), np.zeros(1, np.float64))
+
+
+@kernel
+def least(queue, numbers):
+    """The position of the smallest of `numbers`, the lowest of equals. It is the next one again unless it grows."""
+    while True:
+        while queue.span[0] < queue.span[1]:
+            position = queue.waiting[queue.span[0]]
+            if numbers[position] < queue.beyond[0]:
+                return position
+            queue.span[0] += 1
+        _gather(queue, numbers)
+
+
+@kernel
+def _gather(queue, numbers):
+    queue.beyond[0] = numbers.min() + 1.0
+    end, sorted_so_far = 0, True
+    for position in range(len(numbers)):
+        if numbers[position] < queue.beyond[0]:
+            queue.waiting[end] = position
+            sorted_so_far &= end == 0 or numbers[queue.waiting[end - 1]] <= numbers[position]
+            end += 1
+    queue.span[0], queue.span[1] = 0, end
+    if not sorted_so_far:
+        _sort(queue.waiting[:end], numbers)
+
+
+@kernel
+def _sort(positions, numbers):
+    """Put ascending positions in the order of their numbers; a function of arrays only is compiled once for all."""
+    positions[:] = positions[np.argsort(numbers[positions], kind="mergesort")]  # stable: equals stay in order
+
+
+@kernel
+def scale(queue, numbers, factor):
+    """Multiply all numbers by `factor`, at most 1: the queue stays right.
+
+    The order stays too, but rounding may make numbers equal that were not: then the position decides.
+    """
+    for position in range(len(numbers)):
+        numbers[position] *= factor
+    queue.beyond[0] *= factor
+    begin, end = queue.span[0], queue.span[0]
+    for i in range(queue.span[0], queue.span[1]):
+        position = queue.waiting[i]
+        if numbers[position] < queue.beyond[0]:
+            place = end
+            while place > begin and _later(numbers, queue.waiting[place - 1], position):
+                queue.waiting[place] = queue.waiting[place - 1]
+                place -= 1
+            queue.waiting[place] = position
+            end += 1
+    queue.span[1] = end
+
+
+@kernel
+def _later(numbers, one, other):
+    return numbers[one] > numbers[other] or (numbers[one] == numbers[other] and one > other)
+
+
+def check_least(queue: Any) -> None:
+    """InputError unless the queue stays within its arrays: kernels rely on it for their memory."""
+    begin, end = queue.span
+    positions = len(queue.waiting)
+    inside = ((queue.waiting >= 0) & (queue.waiting < positions)).all()
+    if not (0 <= begin <= end <= positions and inside and np.isfinite(queue.beyond).all()):
+        raise InputError("queue: it is not a queue of positions")

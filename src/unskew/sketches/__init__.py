@@ -1,0 +1,1 @@
+"""Summaries of a stream in bounded memory, for kernels: one file each."""

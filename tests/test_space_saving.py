@@ -1,0 +1,221 @@
+"""SpaceSaving: against its twin, and every bound that its docstring states; the queue and the table it is made of."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from naive_heads import SpaceSaving as Twin
+from samples import STREAMS, any_stream, ids, streams, zipf
+from unskew import InputError
+from unskew.key_table import EMPTY, fill, find, new_table, remove
+from unskew.least import least, new_least
+from unskew.sketches import space_saving
+from unskew.sketches.space_saving import check_sketch, count_key, count_keys, decay, merge, missed, new_sketch
+
+capacities = st.integers(1, 30)
+
+
+def sketch_of(stream, capacity):
+    sketch = new_sketch(capacity)
+    count_keys(sketch, stream)
+    return sketch
+
+
+def counters(sketch):
+    used = int(sketch.used[0])
+    columns = (sketch.counted[:used], sketch.counts[:used], sketch.errors[:used])
+    return list(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def check_bounds(sketch, stream, within=0.0):
+    """The first three lines of the docstring, for the tuples of `stream`; `within`: what rounding may cost."""
+    true, capacity, tuples = Counter(stream.tolist()), len(sketch.counts), len(stream)
+    for key, count, error in counters(sketch):
+        assert count - error - within <= true[key] <= count + within
+        assert error <= missed(sketch) + within
+    assert missed(sketch) <= tuples / capacity + within
+    unseen = set(true) - {key for key, _, _ in counters(sketch)}
+    assert all(true[key] <= missed(sketch) + within for key in unseen)
+    assert all(true[key] <= tuples / capacity for key in unseen)
+    assert sketch.total[0] == pytest.approx(tuples)
+
+
+# ---------------------------------------------------------------- the sketch
+
+
+@any_stream
+@pytest.mark.parametrize("capacity", [1, 2, 10, 100, 5000])
+def test_counts_as_its_twin(stream, capacity):
+    sketch, twin = new_sketch(capacity), Twin(capacity)
+    for key in stream[:300]:
+        counter = count_key(sketch, key)
+        assert [sketch.counted[counter], sketch.counts[counter], sketch.errors[counter]] == twin.count(int(key))
+    assert counters(sketch) == [tuple(counter) for counter in twin.counters]
+    check_sketch(sketch)
+
+
+@given(stream=streams, capacity=capacities, every=st.integers(1, 40), factor=st.sampled_from([0.2, 0.5, 0.9, 1 / 3, 1]))
+def test_decays_as_its_twin(stream, capacity, every, factor):
+    sketch, twin = new_sketch(capacity), Twin(capacity)
+    for i, key in enumerate(stream):
+        count_key(sketch, key)
+        twin.count(int(key))
+        if i % every == 0:
+            decay(sketch, factor)
+            twin.decay(factor)
+    assert counters(sketch) == [tuple(counter) for counter in twin.counters]
+    assert sketch.total[0] == twin.total
+    check_sketch(sketch)
+
+
+@any_stream
+@pytest.mark.parametrize("capacity", [1, 10, 100])
+def test_counts_and_errors_bound_the_true_counts(stream, capacity):
+    sketch = sketch_of(stream, capacity)
+    check_bounds(sketch, stream)
+    assert sketch.counts.sum() == len(stream)
+
+
+@given(stream=streams, capacity=st.integers(40, 60))
+def test_with_a_counter_for_each_key_all_is_exact(stream, capacity):
+    assert {key: count for key, count, _ in counters(sketch_of(stream, capacity))} == Counter(stream.tolist())
+
+
+@given(stream=streams, capacity=capacities, factor=st.floats(0.1, 1), cut=st.integers(0, 150))
+def test_decayed_counts_bound_the_decayed_true_counts(stream, capacity, factor, cut):
+    sketch = sketch_of(stream[:cut], capacity)
+    decay(sketch, factor)
+    count_keys(sketch, stream[cut:])
+    true = Counter({key: count * factor for key, count in Counter(stream[:cut].tolist()).items()})
+    true.update(stream[cut:].tolist())
+    rounding = 1e-9
+    for key, count, error in counters(sketch):
+        assert count - error - rounding <= true[key] <= count + rounding
+    assert missed(sketch) <= sketch.total[0] / capacity + rounding
+    assert sketch.counts.sum() == pytest.approx(sketch.total[0])
+
+
+def test_a_queue_is_made_anew_seldom():
+    """At most N / capacity + 1 times, so that a tuple costs a constant number of steps on average."""
+    stream, capacity = STREAMS["all keys distinct"], 100
+    made, before = 0, None
+    sketch = new_sketch(capacity)
+    for key in stream:
+        count_key(sketch, key)
+        made += sketch.beyond[0] != before
+        before = sketch.beyond[0]
+    assert made <= len(stream) / capacity + 1
+
+
+# ---------------------------------------------------------------- merging
+
+
+@given(one=streams, other=streams, capacity=capacities)
+def test_merged_sketches_bound_the_true_counts_of_both(one, other, capacity):
+    merged = merge(sketch_of(one, capacity), sketch_of(other, capacity))
+    check_bounds(merged, np.concatenate([one, other]))
+    check_sketch(merged)
+    assert merged.counts.sum() <= merged.total[0]
+
+
+@given(parts=st.lists(streams, min_size=2, max_size=5), capacity=capacities)
+@settings(max_examples=50)
+def test_merges_of_merges_keep_the_bounds_and_count_on(parts, capacity):
+    merged = sketch_of(parts[0], capacity)
+    for part in parts[1:-1]:
+        merged = merge(merged, sketch_of(part, capacity))
+    count_keys(merged, parts[-1])
+    check_bounds(merged, np.concatenate(parts))
+    check_sketch(merged)
+
+
+@given(one=streams, other=streams, capacity=capacities)
+def test_the_order_of_a_merge_does_not_matter(one, other, capacity):
+    a, b = sketch_of(one, capacity), sketch_of(other, capacity)
+    assert counters(merge(a, b)) == counters(merge(b, a))
+
+
+def test_a_merge_leaves_both_as_they_were_and_wants_equal_capacities():
+    a, b = sketch_of(zipf(300, 50), 10), sketch_of(zipf(300, 50, seed=1), 10)
+    before = counters(a), counters(b)
+    count_keys(merge(a, b), zipf(100, 50))
+    assert (counters(a), counters(b)) == before
+    with pytest.raises(InputError, match=r"^sketch: only equally many counters merge, not 10 and 11$"):
+        merge(a, new_sketch(11))
+
+
+# ---------------------------------------------------------------- damage
+
+
+def test_a_damaged_sketch_is_refused():
+    good = sketch_of(zipf(500, 80), 20)
+    check_sketch(good)
+    other_key = good.counted.copy()
+    other_key[3] += np.uint64(1)
+    full = good.values.copy()
+    full[full == EMPTY] = 0
+    for damaged in (
+        good._replace(values=full),
+        good._replace(values=np.where(good.values == 3, np.int32(20), good.values)),
+        good._replace(values=np.where(good.values == 3, np.int32(4), good.values)),
+        good._replace(used=good.used - 1),
+        good._replace(counted=other_key),
+        good._replace(counts=good.counts * np.nan),
+        good._replace(counts=-good.counts),
+        good._replace(errors=good.errors + 2.0**54),
+        good._replace(waiting=good.waiting + 20),
+        good._replace(waiting=good.waiting - 20),
+        good._replace(span=np.array([0, 21])),
+        good._replace(span=np.array([-1, 3])),
+        good._replace(beyond=np.array([np.inf])),
+    ):
+        with pytest.raises(InputError, match=r"^(table|queue|sketch): "):
+            check_sketch(damaged)
+
+
+# ---------------------------------------------------------------- what it is made of
+
+
+@given(
+    steps=st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, 1.5, 2.25])), max_size=60), size=st.integers(1, 9)
+)
+def test_the_least_is_the_lowest_position_of_the_smallest_number(steps, size):
+    queue, numbers = new_least(size), np.zeros(size)
+    for position, step in steps:
+        assert least(queue, numbers) == numbers.argmin()
+        numbers[position % size] += step
+        numbers[least(queue, numbers)] += step
+
+
+def test_rounding_that_makes_numbers_equal_lets_the_position_decide():
+    numbers = np.array([np.nextafter(1.0, 2.0), 1.0, 5.0])
+    queue = new_least(3)
+    assert least(queue, numbers) == 1
+    space_saving.scale(queue, numbers, 1e-320)  # both become the same subnormal number
+    assert numbers[0] == numbers[1]
+    assert least(queue, numbers) == 0
+
+
+low_halves = st.sampled_from([0, 1, 2, 14, 15])  # of ids: many want the same slot, also at the table's end
+
+
+@given(steps=st.lists(st.tuples(low_halves, st.integers(0, 3)), max_size=80))
+def test_a_table_forgets_removed_keys_and_finds_all_others(steps):
+    """Against a dict: each step removes the key if it is there, else enters it while there is room."""
+    table, expected = new_table(16), {}
+    for low, high in steps:
+        key = np.uint64(high << 32 | low)
+        slot = find(table, key)
+        if key in expected:
+            assert table.values[slot] == expected.pop(key)
+            remove(table, slot)
+        elif len(expected) < 8:
+            expected[key] = len(expected)
+            fill(table, slot, key, expected[key])
+        assert table.used[0] == len(expected) == (table.values != EMPTY).sum()
+        for other, value in expected.items():
+            assert table.values[find(table, other)] == value
+    assert all(table.values[find(table, key)] == EMPTY for key in ids(np.arange(5)))
