@@ -22,6 +22,8 @@ import numpy.typing as npt
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, frozen, require_key_ids
 from unskew.kernels import kernel, loop_over
+from unskew.members import Names, require_members, resized
+from unskew.members import WorkerReport as WorkerReport  # part of the contract
 from unskew.plan import Frequencies, Plan
 
 Times = npt.NDArray[np.float64]
@@ -45,6 +47,11 @@ class Scheme(Protocol):
     that grows with the keys. ``check_state(state)`` raises an InputError unless a loaded state fits the scheme.
     ``describe()`` returns the parameters worth showing, where the fields are not. ``plan(workers, frequencies,
     **parameters)`` (a class method) makes a `Plan` that can run without a router.
+
+    ``observe(state, report)`` takes in what workers tell (a `WorkerReport`) by changing the state's arrays in place; a
+    scheme that has it also has ``report_every``, the seconds from one report to the next. ``resized(state, before,
+    after)`` returns the scheme and the state for the workers named `after` instead of those named `before` (int64
+    arrays, one name a slot). A scheme without it is resized as `members.resized` says, or refuses.
     """
 
     @property
@@ -195,12 +202,41 @@ def require_workers(workers: Any) -> None:
 class Router:
     """One source's live scheme. Knows only what it has routed itself."""
 
-    def __init__(self, scheme: Scheme, state: Any = None) -> None:
+    def __init__(self, scheme: Scheme, state: Any = None, members: Names | None = None) -> None:
         self._entry = registration_of(scheme)
         scheme.check()
-        self.scheme = self._entry.type(*(frozen(v) if isinstance(v, np.ndarray) else v for v in scheme))  # type: ignore[attr-defined]
-        self.state = scheme.new_state() if state is None else _checked_state(scheme, state)
+        self._continue_with(scheme, scheme.new_state() if state is None else _checked_state(scheme, state), members)
         self._one_at_a_time = Lock()  # kernels run without Python's own lock, and a table must not fill up unseen
+
+    def _continue_with(self, scheme: Scheme, state: Any, members: Names | None) -> None:
+        if members is not None and len(members) != scheme.workers:
+            raise InputError(f"members: must be one name a worker ({scheme.workers}), not {len(members)}")
+        self.state, self._members = state, members
+        self.scheme = self._entry.type(*(frozen(v) if isinstance(v, np.ndarray) else v for v in scheme))  # type: ignore[attr-defined]
+
+    @property
+    def members(self) -> Names:
+        """The name of the worker in each slot; at the start the slot's own number."""
+        return np.arange(self.scheme.workers, dtype=np.int64) if self._members is None else self._members
+
+    def workers_changed(self, members: Iterable[int]) -> None:
+        """From now on there are the workers named `members`, in slots of that order. See `members.resized`."""
+        after = require_members(members, MOST_WORKERS)
+        with self._one_at_a_time:
+            scheme, state = resized(self._entry.name, self.scheme, self.state, self.members, after)
+            scheme.check()
+            self._continue_with(scheme, _checked_state(scheme, state), after)
+
+    @property
+    def listens(self) -> bool:
+        """Whether `observe` has any effect."""
+        return hasattr(self.scheme, "observe")
+
+    def observe(self, report: WorkerReport) -> None:
+        """Tell the scheme what its workers report, where it listens."""
+        if self.listens:
+            with self._one_at_a_time:
+                self.scheme.observe(self.state, report)
 
     def route(self, key_ids: KeyIds, times: Times | None = None) -> Workers:
         """The worker of each tuple, in order. `times` are seconds; left out, all are 0.
@@ -234,7 +270,7 @@ class Router:
             yield slice(start, start + GROWTH_STEP)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Router, (self.scheme, self.state)
+        return Router, (self.scheme, self.state, self._members)
 
     def to_bytes(self) -> bytes:
         """The state, without pickle: the npz of its arrays."""
@@ -243,8 +279,8 @@ class Router:
         return buffer.getvalue()
 
     @classmethod
-    def from_bytes(cls, scheme: Scheme, data: bytes) -> "Router":
-        """The router whose state `to_bytes` wrote, for the same scheme."""
+    def from_bytes(cls, scheme: Scheme, data: bytes, members: Names | None = None) -> "Router":
+        """The router whose state `to_bytes` wrote, for the same scheme; `members` where its workers had changed."""
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 loaded = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
@@ -253,7 +289,7 @@ class Router:
         fresh = scheme.new_state()
         if set(loaded) != set(fresh._fields):
             raise InputError(f"data: has the arrays {sorted(loaded)}, the scheme's state {sorted(fresh._fields)}")
-        return cls(scheme, type(fresh)(**loaded))
+        return cls(scheme, type(fresh)(**loaded), members)
 
 
 def _checked_state(scheme: Scheme, state: Any) -> Any:

@@ -3,7 +3,8 @@
 Paper: Partial Key Grouping, section 2.1. Imbalance of one source: under 1. Replicas: up to W for each key.
 
 Choices made here: a source starts at worker `seed` modulo W. Sources that all start at the same worker (the default)
-are never more than one tuple each out of step, so S sources together stay under an imbalance of S.
+are never more than one tuple each out of step, so S sources together stay under an imbalance of S. When workers come or
+go, the round starts anew there.
 """
 
 from typing import NamedTuple
@@ -12,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.kernels import kernel
+from unskew.members import Names
 from unskew.scheme import register, require_integer, require_workers
 
 
@@ -44,6 +46,10 @@ class Shuffle(NamedTuple):
 
     def new_state(self) -> State:
         return State(np.array([self.seed % self.workers], np.int64))
+
+    def resized(self, state: State, before: Names, after: Names) -> tuple["Shuffle", State]:
+        scheme = self._replace(workers=len(after))
+        return scheme, scheme.new_state()
 
     def check_state(self, state: State) -> None:
         require_integer("data: next_worker", state.next_worker[0], 0, self.workers - 1)

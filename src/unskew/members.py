@@ -1,0 +1,72 @@
+"""Workers that come and go: what becomes of a scheme and its state when the set of workers changes.
+
+Decisions are slot numbers 0..workers-1. Each slot stands for a worker, which has a name: a number that it keeps for as
+long as it lives, while its slot may change. At the start the worker in slot i has the name i.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+
+Names = npt.NDArray[np.int64]
+
+
+class WorkerReport(NamedTuple):
+    """What a source hears of its workers at the end of a slot of time.
+
+    It comes with the acknowledgements: only from workers that executed a tuple of this source in that time. What it
+    tells is of the worker as a whole, tuples of other sources included.
+    """
+
+    workers: Names  # int64[n], slots
+    tuples: npt.NDArray[np.int64]  # int64[n], executed in the slot of time
+    busy: npt.NDArray[np.float64]  # float64[n], seconds worked in it
+    waiting: npt.NDArray[np.int64]  # int64[n], tuples at the worker at its end, the one in work included
+    seconds: float  # length of the slot of time
+    now: float  # its end
+
+
+def require_members(members: Any, most: int) -> Names:
+    """The names as int64; InputError unless there is at least one and all are distinct whole numbers."""
+    names = np.asarray(members)
+    if names.ndim != 1 or names.dtype.kind not in "iu" or not 1 <= len(names) <= most:
+        raise InputError(f"members: must be from 1 to {most} whole numbers, one a worker, not {members!r:.80}")
+    if len(np.unique(names)) < len(names) or names.min() < 0 or names.max() > 2**63 - 1:
+        raise InputError(f"members: must be distinct and at least 0, not {members!r:.80}")
+    return names.astype(np.int64)
+
+
+def resized(name: str, scheme: Any, state: Any, before: Names, after: Names) -> tuple[Any, Any]:
+    """The scheme called `name` and its state, for the workers `after` in the place of those `before`.
+
+    The scheme's own ``resized`` where it has one. Else, where nothing but an estimate of the load depends on the
+    workers, W becomes the new number, so that keys are hashed modulo the new number; the load of a worker that stays is
+    kept, and a new worker starts with the least load of those that stay, lest everything be sent to it until it has
+    caught up with what the others got in their whole life.
+    """
+    if hasattr(scheme, "resized"):
+        own: tuple[Any, Any] = scheme.resized(state, before, after)
+        return own
+    tables = {field for field, array in zip(state._fields, state, strict=True) if field != "load" and array.size}
+    tables |= {field for field, value in zip(scheme._fields, scheme, strict=True) if isinstance(value, np.ndarray)}
+    if tables:
+        raise InputError(
+            f"scheme: {name} cannot follow workers that come and go: it has no method resized, and its "
+            f"{', '.join(sorted(tables))} may depend on them"
+        )
+    new_scheme = scheme._replace(workers=len(after))
+    new_scheme.check()
+    new_state = new_scheme.new_state()
+    if "load" in new_state._fields:
+        new_state.load[:] = carried_over(state.load, before, after)
+    return new_scheme, new_state
+
+
+def carried_over(values: npt.NDArray[Any], before: Names, after: Names) -> npt.NDArray[Any]:
+    """A value for each of the workers `after`: its own of before, or the least of those that stay for a new one."""
+    of = dict(zip(before.tolist(), values.tolist(), strict=True))
+    least = min((of[name] for name in after.tolist() if name in of), default=0)
+    return np.array([of.get(name, least) for name in after.tolist()], values.dtype)

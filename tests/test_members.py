@@ -1,0 +1,106 @@
+"""Workers that come and go: what a router makes of a new set of workers, and of what workers tell."""
+
+import pickle
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from samples import scheme_for, zipf
+from unskew import InputError, Router, make
+from unskew.scheme import SCHEMES, WorkerReport
+
+STREAM = zipf(400, 50)
+RESIZABLE = ("hash", "pkg", "shuffle")
+names = st.lists(st.integers(0, 12), min_size=1, max_size=9, unique=True)
+
+
+@pytest.mark.parametrize("name", RESIZABLE)
+@given(members=names)
+@settings(max_examples=10)
+def test_decisions_are_slots_of_the_new_workers(name, members):
+    router = Router(make(name, 5))
+    router.route(STREAM[:200])
+    router.workers_changed(members)
+    assert router.scheme.workers == len(members)
+    assert router.members.tolist() == members
+    assert set(router.route(STREAM[200:]).tolist()) <= set(range(len(members)))
+
+
+@given(first=names, second=names)
+@settings(max_examples=40)
+def test_workers_that_stay_keep_their_load_and_new_ones_start_with_the_least_of_them(first, second):
+    router = Router(make("pkg", 13))
+    router.route(STREAM)
+    load = dict(enumerate(router.state.load.tolist()))
+    for members in (first, second):
+        staying = [load[name] for name in members if name in load]
+        router.workers_changed(members)
+        load = {name: load.get(name, min(staying, default=0)) for name in members}
+        assert router.state.load.tolist() == [load[name] for name in members]
+
+
+def test_without_a_ring_keys_are_hashed_modulo_the_new_number():
+    router = Router(make("hash", 5))
+    router.workers_changed([0, 1, 3, 4, 5, 6, 7])
+    assert router.route(STREAM).tolist() == [naive.candidate(key, 0, 7) for key in STREAM.tolist()]
+
+
+def test_the_round_of_shuffle_starts_anew():
+    router = Router(make("shuffle", 5))
+    router.route(STREAM[:3])
+    router.workers_changed([0, 1])
+    assert router.route(STREAM[:5]).tolist() == [0, 1, 0, 1, 0]
+
+
+@pytest.mark.parametrize("name", sorted(set(SCHEMES) - set(RESIZABLE)))
+def test_a_scheme_that_cannot_follow_says_so_and_goes_on_as_before(name):
+    scheme = scheme_for(name, 5, STREAM)
+    if hasattr(scheme, "resized"):
+        pytest.skip(f"{name} has a method resized of its own")
+    router, other = Router(scheme), Router(scheme)
+    with pytest.raises(InputError, match=f"^scheme: {name} cannot follow workers that come and go: it has no method "):
+        router.workers_changed([0, 1, 2])
+    assert router.route(STREAM).tolist() == other.route(STREAM).tolist()
+
+
+@pytest.mark.parametrize(
+    ("members", "message"),
+    [
+        ([], "members: must be from 1 to 2147483647 whole numbers, one a worker, not []"),
+        ([0.5], "members: must be from 1 to 2147483647 whole numbers, one a worker, not [0.5]"),
+        ([[0]], "members: must be from 1 to 2147483647 whole numbers, one a worker, not [[0]]"),
+        ([1, 1], "members: must be distinct and at least 0, not [1, 1]"),
+        ([-1], "members: must be distinct and at least 0, not [-1]"),
+    ],
+)
+def test_wrong_members_are_refused(members, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        Router(make("pkg", 5)).workers_changed(members)
+
+
+def test_members_survive_pickle_and_bytes():
+    router = Router(make("pkg", 5))
+    router.route(STREAM[:200])
+    router.workers_changed([0, 3, 9])
+    copies = [
+        pickle.loads(pickle.dumps(router)),
+        Router.from_bytes(router.scheme, router.to_bytes(), router.members),
+    ]
+    rest = router.route(STREAM[200:]).tolist()
+    for copy in copies:
+        assert copy.members.tolist() == [0, 3, 9]
+        assert copy.route(STREAM[200:]).tolist() == rest
+    with pytest.raises(InputError, match=r"^members: must be one name a worker \(3\), not 2$"):
+        Router.from_bytes(router.scheme, router.to_bytes(), np.array([0, 1]))
+
+
+def test_a_scheme_that_does_not_listen_is_not_disturbed_by_a_report():
+    router, other = Router(make("pkg", 5)), Router(make("pkg", 5))
+    assert not router.listens
+    whole = np.arange(5)
+    router.observe(WorkerReport(whole, whole, whole * 1.0, whole, 1.0, 1.0))
+    assert router.route(STREAM).tolist() == other.route(STREAM).tolist()
