@@ -182,14 +182,3 @@ def fanout(stream, workers):
         else:
             decisions.append(candidate(key, 0, workers))
     return decisions
-
-
-TWINS = {
-    "fanout": fanout,
-    "hash": key_grouping,
-    "off_greedy": off_greedy,
-    "on_greedy": on_greedy,
-    "pkg": greedy_d,
-    "potc": static_potc,
-    "shuffle": shuffle,
-}

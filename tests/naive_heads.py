@@ -1,5 +1,9 @@
 """SpaceSaving and the schemes with heavy hitters again, in plain slow Python."""
 
+from math import ceil
+
+from naive import candidate
+
 
 class SpaceSaving:
     """Counters in a list, found by looking at each: [key, count, error]."""
@@ -26,3 +30,48 @@ class SpaceSaving:
         for counter in self.counters:
             counter[1] *= factor
             counter[2] *= factor
+
+
+def fan_out(shares, tail, workers, epsilon=1e-4):
+    """The smallest d of the paper's condition, each d from 2 on tried with each prefix."""
+    shares = sorted(shares, reverse=True)
+    for d in range(2, workers):
+        for h in range(1, len(shares) + 1):
+            reach = workers - workers * ((workers - 1) / workers) ** (h * d)
+            load = sum(shares[:h]) + (reach / workers) ** d * sum(shares[h:]) + (reach / workers) ** 2 * tail
+            if load > reach * (1 / workers + epsilon):
+                break
+        else:
+            return d
+    return workers if shares else min(2, workers)
+
+
+def head_and_tail(stream, workers, theta=0.0, epsilon=1e-4, capacity=0, seed=0, whole=False):
+    """D-Choices, or W-Choices if `whole`."""
+    theta = theta or 1 / (5 * workers)
+    sketch = SpaceSaving(capacity or ceil(4 / theta))
+    load, decisions = [0] * workers, []
+    choices, due = min(2, workers), 0.0
+
+    def is_head(counter):
+        return counter[1] - counter[2] > max(10, theta * sketch.total)
+
+    for key in stream:
+        counter = sketch.count(key)
+        if sketch.total >= due:
+            head = [(count - error) / sketch.total for _, count, error in filter(is_head, sketch.counters)]
+            choices = fan_out(head, 1 - sum(head), workers, epsilon)
+            due = sketch.total + max(1, min(sketch.total / 8, 4 * sketch.capacity))
+        if is_head(counter) and (whole or choices >= workers):
+            allowed = range(workers)
+        else:
+            number = choices if is_head(counter) else 2
+            allowed = [candidate(key, 2 * seed + j, workers) for j in range(number)]
+        worker = min(allowed, key=load.__getitem__)
+        load[worker] += 1
+        decisions.append(worker)
+    return decisions
+
+
+def w_choices(stream, workers, **parameters):
+    return head_and_tail(stream, workers, **parameters, whole=True)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import naive
 from samples import any_stream, every_scheme, ids, scheme_for, streams, uniform, zipf
+from twins import TWINS
 from unskew import SCHEMES, OffGreedy, Router, candidate, key_ids, make
 
 
@@ -36,7 +37,7 @@ def workers_of_keys(stream, decisions):
 @any_stream
 @pytest.mark.parametrize("workers", [1, 5, 16])
 def test_decides_as_its_twin(name, stream, workers):
-    assert route(name, stream, workers) == naive.TWINS[name](stream.tolist(), workers)
+    assert route(name, stream, workers) == TWINS[name](stream.tolist(), workers)
 
 
 @every_scheme
@@ -44,7 +45,7 @@ def test_decides_as_its_twin(name, stream, workers):
 def test_decides_as_its_twin_whatever_the_parameters(name, stream, workers, choices, seed):
     drawn = {"choices": choices, "seed": seed}
     parameters = {parameter: drawn[parameter] for parameter in SCHEMES[name].parameters if parameter in drawn}
-    assert route(name, stream, workers, **parameters) == naive.TWINS[name](stream.tolist(), workers, **parameters)
+    assert route(name, stream, workers, **parameters) == TWINS[name](stream.tolist(), workers, **parameters)
 
 
 # ---------------------------------------------------------------- hash and shuffle

@@ -1,5 +1,6 @@
 """All schemes, one file each. Importing this package registers them."""
 
+from unskew.schemes.d_choices import DChoices
 from unskew.schemes.fanout import Fanout
 from unskew.schemes.hash import Hash
 from unskew.schemes.off_greedy import OffGreedy
@@ -7,5 +8,6 @@ from unskew.schemes.on_greedy import OnGreedy
 from unskew.schemes.pkg import PartialKey
 from unskew.schemes.potc import StaticPotc
 from unskew.schemes.shuffle import Shuffle
+from unskew.schemes.w_choices import WChoices
 
-__all__ = ["Fanout", "Hash", "OffGreedy", "OnGreedy", "PartialKey", "Shuffle", "StaticPotc"]
+__all__ = ["DChoices", "Fanout", "Hash", "OffGreedy", "OnGreedy", "PartialKey", "Shuffle", "StaticPotc", "WChoices"]

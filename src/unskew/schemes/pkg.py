@@ -28,15 +28,21 @@ class State(NamedTuple):
 
 
 @kernel
-def least_loaded_candidate(scheme, load, key):
-    """argmin of the load over the candidates of `key`; the first of equals."""
-    first = scheme.seed * scheme.choices
-    best = candidate(key, first, scheme.workers)
-    for j in range(first + 1, first + scheme.choices):
-        worker = candidate(key, j, scheme.workers)
+def least_loaded_of(load, key, first, end):
+    """argmin of the load over the candidates `first` to `end` - 1 of `key`; the first of equals."""
+    best = candidate(key, first, len(load))
+    for j in range(first + 1, end):
+        worker = candidate(key, j, len(load))
         if load[worker] < load[best]:
             best = worker
     return best
+
+
+@kernel
+def least_loaded_candidate(scheme, load, key):
+    """argmin of the load over the `scheme.choices` candidates of `key`."""
+    first = scheme.seed * scheme.choices
+    return least_loaded_of(load, key, first, first + scheme.choices)
 
 
 @kernel

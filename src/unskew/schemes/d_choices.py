@@ -1,0 +1,150 @@
+"""D-Choices: a key of the head goes to the least loaded of its d candidates, any other to the less loaded of its two.
+
+Paper: Nasir et al., "When two choices are not enough", ICDE 2016, section III; FISH, section 2.1. What the head is, and
+the choices made about it: `head`. How many candidates d the head needs follows from its shares p_1 >= ... >= p_H: the
+smallest d such that, for each prefix h of the head,
+
+    p_1 + ... + p_h + (b_h/W)^d (p_{h+1} + ... + p_H) + (b_h/W)^2 tail <= b_h (1/W + epsilon),
+
+where b_h = W - W ((W-1)/W)^(h d) is how many workers the candidates of h keys are expected to be. On the left is what
+must go to these workers: their own keys, and others all of whose candidates are among them.
+
+Choices made here:
+- d is at least 2, so that the head's candidates contain the tail's. From d = W on the head may go to all workers, as in
+  `w_choices`: that many candidates of one key would collide and miss a third of them.
+- The condition is checked for every prefix. Every d below the answer is seen to fail.
+- The shares are this source's guaranteed ones. d is found anew when the stream has grown by an eighth, or by 4
+  capacities if that is less: between two solutions no share moves by more than a ninth, in long streams far less. The
+  head itself is known at each tuple.
+- Ties and colliding candidates as in `pkg`: the lowest candidate number wins, collisions stay. The candidates start at
+  number 2 * seed; so while no key is in the head, every decision is that of `pkg` with the same seed.
+- epsilon (0.0001 in the paper) is a share of all tuples by which a worker may exceed the mean. With W workers it allows
+  a load of 1 + epsilon W times the mean: with thousands of them, make it smaller.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.kernels import kernel
+from unskew.least import new_least
+from unskew.members import Names
+from unskew.scheme import register
+from unskew.schemes.head import check_head, check_head_state, counters, is_head, least_loaded_of_all, resized_head
+from unskew.schemes.pkg import least_loaded_of
+from unskew.sketches.space_saving import count_key, new_sketch
+
+GROWTH = 8.0  # d is found anew when the stream has grown by one in so many tuples
+MOST_CAPACITIES = 4.0  # or by so many times the counters, if that is less
+
+
+class State(NamedTuple):
+    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
+    keys: npt.NDArray[np.uint64]  # this and the next nine: a SpaceSaving sketch of the keys
+    values: npt.NDArray[np.int32]
+    used: npt.NDArray[np.int64]
+    counted: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.float64]
+    errors: npt.NDArray[np.float64]
+    total: npt.NDArray[np.float64]
+    waiting: npt.NDArray[np.int64]
+    span: npt.NDArray[np.int64]
+    beyond: npt.NDArray[np.float64]
+    idle: npt.NDArray[np.int64]  # this and the next two: the queue of the least loaded workers, see least.Least
+    idle_span: npt.NDArray[np.int64]
+    idle_beyond: npt.NDArray[np.float64]
+    choices: npt.NDArray[np.int64]  # [1] d
+    due: npt.NDArray[np.float64]  # [1] number of the tuple at which it is found anew
+
+
+@kernel
+def fan_out(head_shares: npt.NDArray[np.float64], tail_share: float, workers: int, epsilon: float) -> int:
+    """d: how many candidates each key of the head needs, from 2 to `workers` (which stands for all workers).
+
+    Walks through the prefixes round and round, raises d wherever one fails, and is done when all pass in a row.
+    """
+    shares = np.sort(head_shares)[::-1]
+    if len(shares) == 0 or workers <= 2:
+        return min(2, workers)
+    first_shares = np.cumsum(shares)
+    limit = 1.0 / workers + epsilon
+    # The first prefix needs p_1 <= b_1 * limit, and b_1 <= d. One less, against rounding.
+    choices = max(2, np.int64(np.ceil(min(shares[0] / limit, float(workers)))) - 1)
+    prefix, passed = 0, 0
+    while passed < len(shares) and choices < workers:
+        reach = 1.0 - ((workers - 1.0) / workers) ** ((prefix + 1.0) * choices)  # b_h / W
+        others = first_shares[-1] - first_shares[prefix]
+        if first_shares[prefix] + reach**choices * others + reach**2 * tail_share <= workers * reach * limit:
+            prefix = (prefix + 1) % len(shares)
+            passed += 1
+        else:
+            choices += 1
+            passed = 0
+    return choices
+
+
+@kernel
+def _find_choices(scheme, state):
+    """d for the present head, and when to look again."""
+    tuples = state.total[0]
+    shares = np.empty(state.used[0], np.float64)
+    keys = 0
+    for counter in range(len(shares)):
+        if is_head(scheme, state, counter):
+            shares[keys] = (state.counts[counter] - state.errors[counter]) / tuples
+            keys += 1
+    head = shares[:keys]
+    state.choices[0] = fan_out(head, 1.0 - head.sum(), scheme.workers, scheme.epsilon)
+    state.due[0] = tuples + max(1.0, min(tuples / GROWTH, MOST_CAPACITIES * len(state.counts)))
+
+
+@kernel
+def choose(scheme, state, key, now):
+    counter = count_key(state, key)
+    if state.total[0] >= state.due[0]:
+        _find_choices(scheme, state)
+    first = 2 * scheme.seed
+    if not is_head(scheme, state, counter):
+        worker = least_loaded_of(state.load, key, first, first + 2)
+    elif state.choices[0] < scheme.workers:
+        worker = least_loaded_of(state.load, key, first, first + state.choices[0])
+    else:
+        worker = least_loaded_of_all(state)
+    state.load[worker] += 1
+    return worker
+
+
+@register(
+    "d_choices",
+    choose=choose,
+    paper="When two choices are not enough (ICDE 2016), section III",
+    when="pkg is not balanced, and frequencies are not known beforehand: hot keys on as many workers as needed",
+)
+class DChoices(NamedTuple):
+    """D-Choices: hot keys by as many choices as they need, all others by two."""
+
+    workers: int  # W
+    theta: float = 0.0  # share from which on a key is hot; 0 for 1/(5 W)
+    epsilon: float = 1e-4  # share of all tuples by which a worker may exceed the mean
+    capacity: int = 0  # counters of the sketch; 0 for 4/theta
+    seed: int = 0
+
+    def check(self) -> None:
+        check_head(self)
+        if not isinstance(self.epsilon, int | float) or isinstance(self.epsilon, bool) or not 0 <= self.epsilon < 1:
+            raise InputError(f"epsilon: must be a share from 0 to 1, not {self.epsilon!r}")
+
+    def new_state(self) -> State:
+        load = np.zeros(self.workers, np.int64)
+        queue = new_least(self.workers)
+        return State(load, *new_sketch(counters(self)), *queue, np.full(1, min(2, self.workers)), np.zeros(1))
+
+    def check_state(self, state: State) -> None:
+        check_head_state(state)
+        if not 1 <= state.choices[0] <= self.workers or not np.isfinite(state.due[0]):
+            raise InputError(f"data: choices must be from 1 to {self.workers}, not {state.choices[0]}")
+
+    def resized(self, state: State, before: Names, after: Names) -> "tuple[DChoices, State]":
+        return resized_head(self, state, before, after)

@@ -1,0 +1,80 @@
+"""W-Choices: a key of the head goes to the least loaded of all workers, any other to the less loaded of its two.
+
+Paper: Nasir et al., "When two choices are not enough", ICDE 2016, section III; FISH, section 2.1. What the head is, and
+the choices made about it: `head`.
+
+Choices made here: among equally loaded workers the lowest number wins for the head, the first candidate for the tail.
+The tail's two candidates are those of `pkg` with the same seed, and may collide as they do there; so while no key is in
+the head, every decision is that of `pkg`.
+
+A key of the head has up to W replicas. There is no plan: to deal the head over all workers beforehand is what `fanout`
+does with fewer replicas.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.kernels import kernel
+from unskew.least import new_least
+from unskew.members import Names
+from unskew.scheme import register
+from unskew.schemes.head import check_head, check_head_state, counters, is_head, least_loaded_of_all, resized_head
+from unskew.schemes.pkg import least_loaded_of
+from unskew.sketches.space_saving import count_key, new_sketch
+
+
+class State(NamedTuple):
+    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
+    keys: npt.NDArray[np.uint64]  # this and the next nine: a SpaceSaving sketch of the keys
+    values: npt.NDArray[np.int32]
+    used: npt.NDArray[np.int64]
+    counted: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.float64]
+    errors: npt.NDArray[np.float64]
+    total: npt.NDArray[np.float64]
+    waiting: npt.NDArray[np.int64]
+    span: npt.NDArray[np.int64]
+    beyond: npt.NDArray[np.float64]
+    idle: npt.NDArray[np.int64]  # this and the next two: the queue of the least loaded workers, see least.Least
+    idle_span: npt.NDArray[np.int64]
+    idle_beyond: npt.NDArray[np.float64]
+
+
+@kernel
+def choose(scheme, state, key, now):
+    if is_head(scheme, state, count_key(state, key)):
+        worker = least_loaded_of_all(state)
+    else:
+        worker = least_loaded_of(state.load, key, 2 * scheme.seed, 2 * scheme.seed + 2)
+    state.load[worker] += 1
+    return worker
+
+
+@register(
+    "w_choices",
+    choose=choose,
+    paper="When two choices are not enough (ICDE 2016), section III",
+    when="pkg is not balanced, frequencies are not known beforehand, and hot keys may be on all workers",
+)
+class WChoices(NamedTuple):
+    """W-Choices: hot keys on whichever worker is least loaded, all others by two choices."""
+
+    workers: int  # W
+    theta: float = 0.0  # share from which on a key is hot; 0 for 1/(5 W)
+    capacity: int = 0  # counters of the sketch; 0 for 4/theta
+    seed: int = 0
+
+    def check(self) -> None:
+        check_head(self)
+
+    def new_state(self) -> State:
+        load = np.zeros(self.workers, np.int64)
+        return State(load, *new_sketch(counters(self)), *new_least(self.workers))
+
+    def check_state(self, state: State) -> None:
+        check_head_state(state)
+
+    def resized(self, state: State, before: Names, after: Names) -> "tuple[WChoices, State]":
+        return resized_head(self, state, before, after)

@@ -1,0 +1,16 @@
+"""The naive twin of every scheme: stream of key ids, workers, parameters -> list of workers."""
+
+import naive
+import naive_heads
+
+TWINS = {
+    "d_choices": naive_heads.head_and_tail,
+    "fanout": naive.fanout,
+    "hash": naive.key_grouping,
+    "off_greedy": naive.off_greedy,
+    "on_greedy": naive.on_greedy,
+    "pkg": naive.greedy_d,
+    "potc": naive.static_potc,
+    "shuffle": naive.shuffle,
+    "w_choices": naive_heads.w_choices,
+}
