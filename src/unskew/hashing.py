@@ -267,6 +267,13 @@ def _salts_for(key_ids, chosen, workers):
     return salts
 
 
+def named_hashes(names: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
+    """For each name (as Spark's bigint) and number j the 32-bit hash that Spark gives to the row (name, j)."""
+    seeds = _murmur_long(np.ascontiguousarray(names, np.int64).view(np.uint64))  # element by element
+    hashes: npt.NDArray[np.uint64] = _murmur_int(np.ascontiguousarray(numbers, np.uint64), seeds)
+    return hashes.astype(np.uint32)
+
+
 # ---------------------------------------------------------------- key ids of arrays
 
 

@@ -1,0 +1,127 @@
+"""A consistent-hash ring: workers come and go, and only the keys that they held or gain move.
+
+Paper: FISH, section 5. Keys and workers are hashed to 2^32 positions in a circle; a key belongs to the first worker
+clockwise, that is, at its own position or the next higher one, and after the last position comes the first. Each worker
+has several *virtual nodes* (Fig. 8d), so that shares are more even. A key's candidates are the first d distinct workers
+that one meets clockwise: those of a smaller d are the beginning of those of a larger one.
+
+What follows from it, for each d: when a worker is added, a key's candidates are as before, but for the new worker that
+may come in and push the last one out; when a worker is removed, keys that did not have it keep their candidates, and
+each other key gets one new candidate, after those it keeps.
+
+Choices made here:
+- A worker is placed by its *name*, a number that stays with it, not by its slot. Its virtual node v is at the hash that
+  Spark gives to the row (name, v); a key is at its candidate number ``KEY_SALT`` among 2^32.
+- Two nodes at one position (N nodes: N^2 / 2^33 pairs of them) stand in the order of their names. A name's own never
+  collide, since Spark's hash of an int is a bijection for a given seed.
+- 128 virtual nodes by default. Share of the ring that the luckiest worker has, over the mean, as the mean of 200 rings
+  (``tests/test_ring.py`` measures some of them again); the last row is the size at W = 128:
+
+      virtual nodes          1      8     32     64    128    256   1024
+      W = 2               1.49   1.19   1.10   1.07   1.05   1.04   1.02
+      W = 16              3.36   1.74   1.34   1.23   1.17   1.11   1.06
+      W = 128             5.47   2.14   1.52   1.36   1.25   1.17   1.08
+      kilobytes              3     13     50     99    198    394   1574
+
+- A ring of very many workers has fewer virtual nodes: no more than ``MOST_NODES`` nodes in all, one a worker at least.
+
+Look-up: the nodes are sorted, and an index over the high bits of the position says where to start; there are at least
+as many buckets as nodes, so that one more node is looked at on average. All kernels take any NamedTuple with a ring's
+fields, so that a scheme's state can be one.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.hashing import candidate, named_hashes
+from unskew.kernels import kernel
+from unskew.members import Names
+
+POSITIONS = 2**32
+KEY_SALT = 2**31 - 2  # places keys on the ring: a candidate that no scheme uses to choose a worker
+MOST_NODES = 2**20
+VIRTUAL_NODES = 128  # a worker, where the user says nothing
+
+
+class Ring(NamedTuple):
+    node_position: npt.NDArray[np.uint32]  # [nodes] sorted
+    node_worker: npt.NDArray[np.int32]  # [nodes] slot of the worker whose node it is
+    bucket_start: npt.NDArray[np.int32]  # [a power of two] first node at or after the beginning of the bucket
+    walk_of: npt.NDArray[np.int64]  # [workers] the last walk that met the worker
+    walks: npt.NDArray[np.int64]  # [1] walks so far
+
+
+def new_ring(names: Names, virtual_nodes: int) -> Ring:
+    """The ring of the workers called `names`, in the order of their slots, with `virtual_nodes` nodes each."""
+    workers = len(names)
+    name = np.repeat(names, virtual_nodes)
+    position = named_hashes(name, np.tile(np.arange(virtual_nodes), workers))
+    order = np.lexsort((name, position))
+    node_position = position[order]
+    buckets = 1 << (len(order) - 1).bit_length()
+    starts = np.searchsorted(node_position, np.arange(buckets) * (POSITIONS // buckets))
+    return Ring(
+        node_position,
+        (order // virtual_nodes).astype(np.int32),
+        starts.astype(np.int32),
+        np.zeros(workers, np.int64),
+        np.zeros(1, np.int64),
+    )
+
+
+def affordable_nodes(workers: int, virtual_nodes: int) -> int:
+    """How many virtual nodes each of `workers` workers can have, of those asked for."""
+    return max(1, min(virtual_nodes, MOST_NODES // workers))
+
+
+def check_ring(ring: Any, names: Names, virtual_nodes: int) -> None:
+    """InputError unless the arrays are the ring of `names`: kernels rely on it for their memory, and to end a walk."""
+    if len(np.unique(names)) < len(names):
+        raise InputError("data: two workers of the ring have one name")
+    expected = new_ring(names, virtual_nodes)
+    for field in ("node_position", "node_worker", "bucket_start"):
+        if not np.array_equal(getattr(ring, field), getattr(expected, field)):
+            raise InputError(f"data: {field} is not that of a ring of these workers")
+    if ring.walk_of.max() > ring.walks[0]:
+        raise InputError("data: the ring has been in a walk that is yet to come")
+
+
+@kernel
+def start_walk(ring, key):
+    """The node that `key` belongs to; from here `next_worker` meets each worker once."""
+    ring.walks[0] += 1
+    return node_at(ring, candidate(key, KEY_SALT, POSITIONS))
+
+
+@kernel
+def node_at(ring, position):
+    """The first node clockwise from `position`."""
+    nodes = len(ring.node_position)
+    node = np.int64(ring.bucket_start[position * len(ring.bucket_start) // POSITIONS])
+    while node < nodes and ring.node_position[node] < position:
+        node += 1
+    return node if node < nodes else 0
+
+
+@kernel
+def next_worker(ring, node):
+    """The first node from `node` on whose worker this walk has not met yet; asked at most `workers` times a walk."""
+    walk = ring.walks[0]
+    while ring.walk_of[ring.node_worker[node]] == walk:
+        node = node + 1 if node + 1 < len(ring.node_worker) else 0
+    ring.walk_of[ring.node_worker[node]] = walk
+    return node
+
+
+@kernel
+def first_workers(ring, key, count):
+    """The candidates of `key`: the first `count` distinct workers clockwise from it."""
+    found = np.empty(count, np.int32)
+    node = start_walk(ring, key)
+    for i in range(count):
+        node = next_worker(ring, node)
+        found[i] = ring.node_worker[node]
+    return found
