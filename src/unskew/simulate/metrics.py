@@ -5,7 +5,8 @@ pairs, the papers' memory. Every pass over a chunk is a loop of independent step
 many cache misses at once; that is what makes tens of millions of keys affordable.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -157,53 +158,99 @@ class Sample(NamedTuple):
     max_load: int
 
 
-class Load:
-    """The load vector, the mean of I(t) over all tuples, and samples of I(t) evenly spread over the stream.
+Taken = TypeVar("Taken")
+
+
+class Spread(Generic[Taken]):
+    """Samples evenly spread over a stream whose length need not be known.
 
     There is a sample every 16 tuples at first. Whenever there are twice as many as `samples`, every second one goes and
-    the distance doubles, so the stream's length need not be known.
+    the distance doubles.
+    """
+
+    def __init__(self, samples: int, take: Callable[[], Taken]) -> None:
+        self._take = take
+        self._kept: list[Taken] = []
+        self._most = 2 * samples
+        self._every = FIRST_SAMPLE_EVERY
+        self._messages = 0
+
+    def pieces(self, count: int) -> Iterator[slice]:
+        """The next `count` tuples in pieces; a sample is taken when the piece before it has been dealt with."""
+        start = 0
+        while start < count:
+            stop = min(count, start + self._every - self._messages % self._every)
+            yield slice(start, stop)
+            self._messages += stop - start
+            start = stop
+            if self._messages % self._every == 0:
+                self._kept.append(self._take())
+                if len(self._kept) >= self._most:
+                    del self._kept[::2]  # leaves the multiples of the doubled distance
+                    self._every *= 2
+
+    @property
+    def samples(self) -> list[Taken]:
+        """The samples so far; the last one is of now."""
+        complete = self._messages % self._every == 0
+        return self._kept if complete else [*self._kept, self._take()]
+
+
+class Load:
+    """The load vector, the mean of I(t) over all tuples, and samples of I(t).
+
+    When workers come or go, the count starts anew: the load by slot, and with it I(t), is of the workers that are
+    there, since they are. A worker that joined late is not compared with what others got before.
     """
 
     def __init__(self, workers: int, samples: int) -> None:
         self.vector = np.zeros(workers, np.int64)
-        self._samples: list[Sample] = []
+        self._samples = Spread(samples, self._sample)
         self._last_time = 0.0
-        self._most = 2 * samples
-        self._every = FIRST_SAMPLE_EVERY
         self._tops = np.zeros(3, np.int64)  # max load, messages, sum of the max load after each message
+        self._messages_before = 0  # the last change of workers
+        self._imbalances_before = 0.0  # sum of I(t) until then
 
     @property
     def messages(self) -> int:
+        return self._messages_before + self.messages_since
+
+    @property
+    def messages_since(self) -> int:
+        """Since workers last came or went."""
         return int(self._tops[1])
 
     @property
     def imbalance(self) -> float:
-        return float(self._tops[0]) - self.messages / len(self.vector)
+        return float(self._tops[0]) - self.messages_since / len(self.vector)
+
+    @property
+    def max_over_mean(self) -> float:
+        return float(self._tops[0]) * len(self.vector) / self.messages_since if self.messages_since else 1.0
 
     @property
     def mean_imbalance(self) -> float:
         """The average of I(t) over t = 1..m."""
-        mean_of_max = int(self._tops[2]) / max(1, self.messages)
-        return mean_of_max - (self.messages + 1) / 2 / len(self.vector) if self.messages else 0.0
+        since = self.messages_since
+        mean = int(self._tops[2]) / since - (since + 1) / 2 / len(self.vector) if since else 0.0
+        return (self._imbalances_before + mean * since) / self.messages if self._messages_before else mean
 
     def add(self, chosen: Workers, times: npt.NDArray[np.float64]) -> None:
-        start = 0
-        while start < len(chosen):
-            stop = min(len(chosen), start + self._every - self.messages % self._every)
-            _add_load(self.vector, self._tops, chosen[start:stop])
-            self._last_time = float(times[stop - 1])
-            if self.messages % self._every == 0:
-                self._samples.append(self._sample())
-                if len(self._samples) >= self._most:
-                    del self._samples[::2]  # leaves the multiples of the doubled distance
-                    self._every *= 2
-            start = stop
+        for piece in self._samples.pieces(len(chosen)):
+            _add_load(self.vector, self._tops, chosen[piece])
+            self._last_time = float(times[piece.stop - 1])
+
+    def workers_changed(self, workers: int) -> None:
+        """From now on there are `workers` workers."""
+        self._imbalances_before = self.mean_imbalance * self.messages
+        self._messages_before = self.messages
+        self.vector = np.zeros(workers, np.int64)
+        self._tops = np.zeros(3, np.int64)
 
     @property
     def samples(self) -> list[Sample]:
         """The samples so far; the last one is of now."""
-        complete = not self.messages or (self._samples and self._samples[-1].messages == self.messages)
-        return self._samples if complete else [*self._samples, self._sample()]
+        return self._samples.samples
 
     def _sample(self) -> Sample:
         return Sample(self.messages, self._last_time, self.imbalance, int(self._tops[0]))

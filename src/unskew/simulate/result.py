@@ -4,16 +4,23 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from unskew.simulate.metrics import Sample
+from unskew.simulate.queue_metrics import QueueSample
 
 
 @dataclass(frozen=True)
 class Result:
-    """One scheme on one stream. Names as in the papers; "fraction" means divided by the number of messages m."""
+    """One scheme on one stream. Names as in the papers; "fraction" means divided by the number of messages m.
+
+    Where workers come and go: `imbalance`, `imbalance_fraction` and `max_over_mean` are of the workers that are there
+    at the end, and count from the last time that one came or went. The average imbalance is over the whole stream, each
+    I(t) in that sense. `load` is by worker name and of the whole stream. `replicas` are the distinct (worker name, key)
+    pairs that ever were, those of workers that left or crashed included (so does FISH, section 6.5).
+    """
 
     scheme: str
     params: dict[str, Any]
     stream: str
-    workers: int  # W
+    workers: int  # W, at the start
     sources: int  # S
     feed: str  # how tuples reach the sources
     estimation: str
@@ -35,7 +42,43 @@ class Result:
     stream_seconds: float  # spent on making or reading the stream and hashing its keys, shared by the runs on it
     load: list[int] = field(repr=False)
     samples: list[Sample] = field(repr=False)
+    # where there are events
+    members: list[int] | None = None  # names of the workers that are there at the end
+    events: list[str] | None = None  # those that took place
+    # where workers have queues; times are seconds
+    rate: float | None = None  # messages a second; None for the stream's own times
+    capacity: list[float] | None = field(default=None, repr=False)  # of each worker by name, at the end
+    queue_bound: int | None = None
+    done: int | None = None  # tuples executed: all but those lost
+    waiting: int | None = None  # tuples at the workers when the last one had arrived; they are done later
+    lost: int | None = None  # by crashes
+    longest_queue: int | None = None  # the most tuples that were ever at one worker, the one in work included
+    latency_mean: float | None = None
+    latency_p50: float | None = None
+    latency_p95: float | None = None
+    latency_p99: float | None = None
+    latency_max: float | None = None
+    latency_exact: bool | None = None  # whether percentiles are exact, else off by at most 1/256 of themselves
+    utilisation: list[float] | None = field(default=None, repr=False)  # of each worker by name
+    utilisation_max: float | None = None  # of the workers that are there at the end
+    utilisation_imbalance: float | None = None  # highest less mean, of these
+    throughput: float | None = None  # tuples done a second, until the last is done
+    makespan: float | None = None  # from the first arrival until the last tuple is done
+    stalled: float | None = None  # seconds that the stream waited for room in a queue
+    queue_samples: list[QueueSample] | None = field(default=None, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        return asdict(self) | {"samples": [sample._asdict() for sample in self.samples]}
+        queue_samples = None if self.queue_samples is None else [sample._asdict() for sample in self.queue_samples]
+        return asdict(self) | {
+            "samples": [sample._asdict() for sample in self.samples],
+            "queue_samples": queue_samples,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> "Result":
+        """The result that `to_dict` told of."""
+        samples = [Sample(**sample) for sample in values["samples"]]
+        queued = values["queue_samples"]
+        queue_samples = None if queued is None else [QueueSample(**sample) for sample in queued]
+        return cls(**(values | {"samples": samples, "queue_samples": queue_samples}))

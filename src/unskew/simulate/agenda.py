@@ -1,0 +1,150 @@
+"""What happens between two tuples, in order of time, and where a chunk of tuples is cut for it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from unskew.scheme import Times
+
+
+class Entry(Protocol):
+    """One kind of thing that happens. All methods speak of the chunk that `begin` announced."""
+
+    def begin(self, clock: Times, first: int) -> None:
+        """A chunk is to come: `clock` is the latest time seen up to each tuple, `first` the number of the first one."""
+
+    def due(self, place: int) -> float:
+        """When it happens next, if that is before the tuple at `place`; else infinity."""
+
+    def happen(self, place: int) -> None:
+        """Let it happen."""
+
+    def cut(self, place: int) -> int:
+        """The place of the first tuple, from `place` on, before which it happens next, or the chunk's length."""
+
+
+class Agenda:
+    """Entries; of those that are due at the same time, the one that stands first comes first."""
+
+    def __init__(self, entries: Sequence[Entry]) -> None:
+        self._entries = entries
+        self._latest = -np.inf
+
+    @property
+    def empty(self) -> bool:
+        return not self._entries
+
+    def clock(self, times: Times) -> Times:
+        """The latest time seen up to each tuple."""
+        clock = np.maximum.accumulate(times) if len(times) else times
+        clock = np.maximum(clock, self._latest)
+        self._latest = float(clock[-1]) if len(clock) else self._latest
+        return clock
+
+    def segments(self, clock: Times, first: int) -> Iterator[slice]:
+        """The chunk in segments, between which everything happens when it is due."""
+        if not self._entries:
+            yield slice(0, len(clock))
+            return
+        for entry in self._entries:
+            entry.begin(clock, first)
+        place = 0
+        while place < len(clock):
+            self._catch_up(place)
+            stop = min(entry.cut(place) for entry in self._entries)
+            yield slice(place, stop)
+            place = stop
+
+    def _catch_up(self, place: int) -> None:
+        while True:
+            entry = min(self._entries, key=lambda entry: entry.due(place))
+            if entry.due(place) == np.inf:
+                return
+            entry.happen(place)
+
+
+class Periodic:
+    """Happens whenever a multiple of `period` has been passed, first after the first tuple."""
+
+    def __init__(self, period: float) -> None:
+        self._period = period
+        self._ticks = np.zeros(0)
+        self._tick = -np.inf  # periods from time 0 to the last time that it happened
+
+    def begin(self, clock: Times, first: int) -> None:
+        self._ticks = np.floor(clock / self._period)
+        if self._tick == -np.inf and len(clock):
+            self._tick = float(self._ticks[0])
+            self.start(float(clock[0]))
+
+    def start(self, time: float) -> None:
+        """The first tuple comes."""
+
+    def due(self, place: int) -> float:
+        return (self._tick + 1) * self._period if self._ticks[place] > self._tick else np.inf
+
+    def happen(self, place: int) -> None:
+        raise NotImplementedError
+
+    def cut(self, place: int) -> int:
+        return int(np.searchsorted(self._ticks, self._tick, side="right"))
+
+
+class Probe(Periodic):
+    """However many periods have passed, one probe makes up for all of them."""
+
+    def __init__(self, period: float, probe: Callable[[], None]) -> None:
+        super().__init__(period)
+        self._probe = probe
+
+    def happen(self, place: int) -> None:
+        self._tick = float(self._ticks[place])
+        self._probe()
+
+
+class Numbered:
+    """Actions, each after a number of messages; in the order given where numbers are equal."""
+
+    def __init__(self, actions: Sequence[tuple[int, Callable[[float], None]]]) -> None:
+        self._actions = sorted(actions, key=lambda action: action[0])
+        self._clock, self._first = np.zeros(0), 0
+
+    def begin(self, clock: Times, first: int) -> None:
+        self._clock, self._first = clock, first
+
+    def due(self, place: int) -> float:
+        return float(self._clock[place]) if self.cut(place) <= place else np.inf
+
+    def happen(self, place: int) -> None:
+        self._actions.pop(0)[1](float(self._clock[place]))
+
+    def cut(self, place: int) -> int:
+        return min(len(self._clock), self._actions[0][0] - self._first) if self._actions else len(self._clock)
+
+
+class Timed:
+    """Actions, each at a moment of the stream's clock; in the order given where moments are equal."""
+
+    def __init__(self, actions: Sequence[tuple[float, Callable[[float], None]]] = ()) -> None:
+        self._actions = sorted(actions, key=lambda action: action[0])
+        self._clock = np.zeros(0)
+
+    def add(self, time: float, action: Callable[[float], None]) -> None:
+        """One more, at a time that is no earlier than those known."""
+        self._actions.append((time, action))
+
+    def begin(self, clock: Times, first: int) -> None:
+        self._clock = clock
+
+    def due(self, place: int) -> float:
+        return self._actions[0][0] if self._actions and self._actions[0][0] <= self._clock[place] else np.inf
+
+    def happen(self, place: int) -> None:
+        time, action = self._actions.pop(0)
+        action(time)
+
+    def cut(self, place: int) -> int:
+        if not self._actions:
+            return len(self._clock)
+        return int(np.searchsorted(self._clock, self._actions[0][0], side="left"))

@@ -1,0 +1,117 @@
+"""What happens to workers in the middle of a run: they join, leave, crash, and become faster or slower."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unskew.errors import InputError
+from unskew.scheme import is_integer
+from unskew.simulate.queues import MOST_NAMES, Capacity, Queues, name_range, parse_capacity, to_number
+
+WHAT = ("add", "remove", "crash", "capacity")
+EVENT = re.compile(r"\s*t=(\S+)\s+(\w+)\s*(.*?)\s*", re.DOTALL)
+UNITS = {"k": 10**3, "M": 10**6, "G": 10**9}
+RULE = (
+    "must be 't=WHEN add', 't=WHEN remove 3', 't=WHEN crash 3,5-7' or 't=WHEN capacity 0-4:2', where WHEN is a number "
+    "of messages (such as 6M; k, M, G) or of seconds (such as 30s)"
+)
+
+
+@dataclass(frozen=True)
+class Event:
+    """At one moment: after `message` messages, or at `time`, a second of the stream's clock.
+
+    `what` is "add" (`count` workers join, with the next free names), "remove" (the `workers` get no more tuples, and
+    finish what they have), "crash" (the same, but what they have is lost, their state too), or "capacity" (of workers
+    by name, as in `Queues`; the others keep theirs). Names are never used again. An event that is due only after the
+    last tuple has arrived does not take place.
+    """
+
+    what: str
+    message: int | None = None
+    time: float | None = None
+    workers: Sequence[int] = ()
+    count: int = 1
+    capacity: Capacity | None = None
+
+    def __post_init__(self) -> None:
+        if self.what not in WHAT:
+            raise InputError(f"event: what happens must be one of {', '.join(WHAT)}, not {self.what!r}")
+        if (self.message is None) == (self.time is None):
+            raise InputError(f"event: needs either message or time, not {self.message!r} and {self.time!r}")
+        if self.message is not None and not is_integer(self.message, 0):
+            raise InputError(f"event: message must be a whole number of at least 0, not {self.message!r}")
+        moment = 0.0 if self.time is None else to_number(self.time)
+        if moment is None or isinstance(self.time, str) or not abs(moment) <= 1e15:
+            raise InputError(f"event: time must be a number of seconds, not {self.time!r}")
+        leaving = self.what in ("remove", "crash")
+        if leaving != bool(len(self.workers)) or not all(is_integer(name, 0, MOST_NAMES) for name in self.workers):
+            rule = "needs the numbers of workers" if leaving else "takes no workers"
+            raise InputError(f"event: {self.what} {rule}, not {self.workers!r:.80}")
+        if not is_integer(self.count, 1, MOST_NAMES):
+            raise InputError(f"event: count must be an integer from 1 to {MOST_NAMES}, not {self.count!r}")
+        if (self.capacity is not None) != (self.what == "capacity"):
+            raise InputError(f"event: capacity is needed for 'capacity' and for nothing else, not for {self.what!r}")
+        if self.capacity is not None:
+            parse_capacity(self.capacity)
+
+    def __str__(self) -> str:
+        when = f"t={self.message}" if self.time is None else f"t={self.time:g}s"
+        details = {"add": self.count, "capacity": self.capacity}.get(self.what, ",".join(map(str, self.workers)))
+        return f"{when} {self.what} {details}"
+
+
+def parse_event(text: str) -> Event:
+    """An Event from ``t=6M capacity 0-4:2``, ``t=3M add``, ``t=30s remove 3`` or ``t=3M crash 3,5-7``."""
+    found = EVENT.fullmatch(text)
+    if found is None or found[2] not in WHAT:
+        raise InputError(f"event: {RULE}, not {text!r}")
+    when, what, details = found.groups()
+    moment = _moment(when, text)
+    if what == "capacity":
+        return Event(what, **moment, capacity=details)
+    if what == "add":
+        if details and not details.isdecimal():
+            raise InputError(f"event: {RULE}, not {text!r}")
+        return Event(what, **moment, count=int(details or 1))
+    return Event(what, **moment, workers=_names(details, text))
+
+
+def _moment(when: str, text: str) -> dict[str, Any]:
+    if when.endswith("s"):
+        seconds = to_number(when[:-1])
+        if seconds is not None:
+            return {"time": seconds}
+    unit = UNITS.get(when[-1], 1)
+    number = to_number(when[:-1] if unit > 1 else when)
+    if number is None or not (0 <= number <= 1e15 and (unit * number).is_integer()):
+        raise InputError(f"event: {RULE}, not {text!r}")
+    return {"message": int(unit * number)}
+
+
+def _names(details: str, text: str) -> tuple[int, ...]:
+    names: list[int] = []
+    for part in details.split(","):
+        first, last = name_range(part.strip()) or (1, 0)
+        if not first <= last < MOST_NAMES:
+            raise InputError(f"event: {RULE}, not {text!r}")
+        names += range(first, last + 1)
+    return tuple(names)
+
+
+def names_needed(workers: int, events: Sequence[Event], queues: Queues | None) -> int:
+    """How many workers there are in all, those that join later included; InputError where events cannot be."""
+    names = workers + sum(event.count for event in events if event.what == "add")
+    if names > MOST_NAMES:
+        raise InputError(f"event: there may be at most {MOST_NAMES:,} workers in all, not {names:,}")
+    for event in events:
+        if max(event.workers, default=0) >= names:
+            raise InputError(f"event: '{event}': there is no worker {max(event.workers)}; workers are 0..{names - 1}")
+        if event.what == "capacity":
+            if queues is None:
+                raise InputError(f"event: '{event}' needs queues: give a rate, a utilisation or capacities")
+            parse_capacity(event.capacity).apply(np.ones(names))
+    return names

@@ -1,0 +1,157 @@
+"""What is measured where workers have queues: queue length, latency, utilisation, throughput, makespan.
+
+Latency is from a tuple's arrival in the queue until it is done. Utilisation U_w is what was asked of a worker over what
+it can do (Consistent Grouping, section VI, "assigned messages over capacity"): the seconds of work in its tuples over
+the seconds that it was there; above 1 its queue grows. Throughput is tuples done a second. The makespan is from the
+first arrival until the last tuple is done; nothing else is as sensitive to one slow or overloaded worker.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.scheme import Times
+from unskew.simulate.latency import NOTHING, Snapshot
+from unskew.simulate.metrics import Spread
+from unskew.simulate.queues import Capacities, Queues
+from unskew.simulate.workers import QueuedWorkers
+
+
+class QueueSample(NamedTuple):
+    """The queues at one moment. Latencies and throughput are of the tuples done since the sample before; None where
+    there are none, or no time has passed. Percentiles are off by at most 1/256 of themselves."""
+
+    messages: int
+    time: float  # by the stream's clock
+    waiting: int  # tuples at all workers
+    longest_queue: int  # at one worker, at this moment
+    done: int
+    lost: int
+    stalled: float  # seconds
+    throughput: float | None
+    latency_mean: float | None
+    latency_p50: float | None
+    latency_p95: float | None
+    latency_p99: float | None
+    utilisation_mean: float  # over the workers that are there, since each has been
+    utilisation_max: float
+
+
+class _Moment(NamedTuple):
+    """A sample before it is compared with the one before it."""
+
+    sample: QueueSample
+    now: float  # by the workers' clock
+    latencies: Snapshot
+
+    def after(self, earlier: "_Moment | None", start: float) -> QueueSample:
+        done, now, latencies = (0, start, NOTHING) if earlier is None else (earlier.sample.done, *earlier[1:])
+        seconds = self.now - now
+        throughput = (self.sample.done - done) / seconds if seconds > 0 else None
+        values: dict[str, Any] = {"throughput": throughput, **self.latencies.since(latencies)}
+        return self.sample._replace(**values)
+
+
+class QueueRun:
+    """The queues of one run: `workers` workers at the start, `names` in all, those that join later included."""
+
+    def __init__(self, queues: Queues, workers: int, names: int, samples: int, listening_sources: int) -> None:
+        self._capacity = queues.capacities(names)
+        self.rate = queues.rate_for(workers, self._capacity)
+        self.workers = QueuedWorkers(1.0 / self._capacity, queues.bound, listening_sources)
+        self._bound = queues.bound
+        self._samples = Spread(samples, self._sample)
+        self._messages = 0
+        self._start = self._time = 0.0  # of the first and of the latest arrival
+        self._joined = np.where(np.arange(names) < workers, -np.inf, np.inf)
+        self._left = np.full(names, np.inf)
+
+    def times(self, first: int, times: Times) -> Times:
+        """When the tuples of a chunk arrive, of which the first is number `first`."""
+        return times if self.rate is None else np.arange(first, first + len(times)) / self.rate
+
+    def serve(self, chosen: npt.NDArray[np.int32], times: Times, sources: npt.NDArray[np.int32]) -> None:
+        """Tuples arrive at the workers named `chosen`."""
+        if not self._messages and len(times):
+            self._start = float(times[0])
+        for piece in self._samples.pieces(len(chosen)):
+            self.workers.serve(chosen[piece], times[piece], sources[piece] if len(sources) else sources)
+            self._messages += piece.stop - piece.start
+            self._time = float(times[piece.stop - 1])
+
+    def join(self, name: int, time: float) -> None:
+        self._joined[name] = time
+
+    def leave(self, name: int, time: float, *, crash: bool) -> None:
+        self._left[name] = time
+        if crash:
+            self.workers.crash(name, time)
+
+    def set_capacities(self, capacities: Capacities, time: float) -> None:
+        capacities.apply(self._capacity)
+        self.workers.set_service(1.0 / self._capacity, time)
+
+    def _utilisation(self) -> npt.NDArray[np.float64]:
+        """Of each worker by name; 0 for one that has not been there."""
+        gap = (self._time - self._start) / max(1, self._messages - 1) if self.rate is None else 1.0 / self.rate
+        end = self._time + gap  # each tuple stands for the time until the next one
+        seconds = np.minimum(self._left, end) - np.maximum(self._joined, self._start)
+        return np.divide(self.workers.work, seconds, out=np.zeros(len(seconds)), where=seconds > 0)
+
+    @property
+    def _present(self) -> npt.NDArray[np.bool_]:
+        return (self._joined <= self._time) & (self._left == np.inf)
+
+    def _sample(self) -> _Moment:
+        workers = self.workers
+        workers.settle(self._time)
+        utilisation = self._utilisation()[self._present]
+        sample = QueueSample(
+            messages=self._messages,
+            time=self._time,
+            waiting=int(workers.waiting.sum()),
+            longest_queue=int(workers.waiting.max()),
+            done=int(workers.done.sum()),
+            lost=int(workers.lost.sum()),
+            stalled=workers.stalled,
+            throughput=None,
+            latency_mean=None,
+            latency_p50=None,
+            latency_p95=None,
+            latency_p99=None,
+            utilisation_mean=float(utilisation.mean()),
+            utilisation_max=float(utilisation.max()),
+        )
+        return _Moment(sample, self._time + workers.stalled, workers.latencies.snapshot())
+
+    def result(self) -> dict[str, Any]:
+        """The fields of a Result, after all queues have run empty."""
+        moments: list[_Moment | None] = [None, *self._samples.samples]
+        samples = [
+            moment.after(earlier, self._start) for earlier, moment in zip(moments, moments[1:], strict=False) if moment
+        ]
+        workers, utilisation, present = self.workers, self._utilisation(), self._present
+        waiting = samples[-1].waiting if samples else 0
+        workers.finish()
+        done = int(workers.done.sum())
+        makespan = workers.last_done - self._start if done else 0.0
+        return {
+            "rate": self.rate,
+            "capacity": self._capacity.tolist(),
+            "queue_bound": self._bound,
+            "done": done,
+            "waiting": waiting,
+            "lost": int(workers.lost.sum()),
+            "longest_queue": int(workers.longest.max()),
+            **workers.latencies.summary(),
+            "latency_max": workers.latencies.highest,
+            "latency_exact": workers.latencies.exact,
+            "utilisation": utilisation.tolist(),
+            "utilisation_max": float(utilisation[present].max()),
+            "utilisation_imbalance": float(utilisation[present].max() - utilisation[present].mean()),
+            "throughput": done / makespan if makespan > 0 else None,
+            "makespan": makespan,
+            "stalled": workers.stalled,
+            "queue_samples": samples,
+        }

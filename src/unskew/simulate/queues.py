@@ -1,0 +1,130 @@
+"""What may be asked of queues: how fast tuples come, how fast workers are, how much may wait."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.scheme import is_integer
+
+SLOWEST, FASTEST = 1e-9, 1e12  # tuples a second
+MOST_NAMES = 20_000_000
+RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?")
+CAPACITY_RULE = (
+    f"must be tuples a second from {SLOWEST:g} to {FASTEST:g} for all workers, such as 5, or for some, such as "
+    "0-2:5 (workers 0 to 2), separated by commas"
+)
+
+Capacity = float | str | Sequence[float]
+
+
+class Capacities(NamedTuple):
+    """Tuples a second of some workers, or of all; the later part wins."""
+
+    parts: tuple[tuple[int, int | None, float], ...]  # first and last name (None: all), capacity
+
+    def apply(self, capacity: npt.NDArray[np.float64]) -> None:
+        """Write them into the capacities by name."""
+        for first, last, value in self.parts:
+            if max(first, last or 0) >= len(capacity):
+                highest = len(capacity) - 1
+                raise InputError(
+                    f"capacity: there is no worker {last or first}; workers are 0..{highest}, added ones included"
+                )
+            capacity[first : None if last is None else last + 1] = value
+
+
+def parse_capacity(given: Any) -> Capacities:
+    """From a number (all workers), a sequence (worker 0, 1, ...), or a text such as ``0-2:5, 7:3``."""
+    if isinstance(given, str):
+        return Capacities(tuple(_part(part, given) for part in given.split(",")))
+    if isinstance(given, Sequence | np.ndarray):
+        return Capacities(tuple((i, i, _speed(value, given)) for i, value in enumerate(given)))
+    return Capacities(((0, None, _speed(given, given)),))
+
+
+def _part(text: str, whole: str) -> tuple[int, int | None, float]:
+    names, colon, value = text.rpartition(":")
+    if not colon:
+        return 0, None, _speed(value, whole)
+    first, last = name_range(names.strip()) or (1, 0)
+    if first > last:
+        raise InputError(f"capacity: {CAPACITY_RULE}, not {whole!r}")
+    return first, last, _speed(value, whole)
+
+
+def name_range(text: str) -> tuple[int, int] | None:
+    """``3`` as (3, 3), ``0-2`` as (0, 2); None where it is neither."""
+    found = RANGE.fullmatch(text)
+    return None if found is None else (int(found[1]), int(found[2] or found[1]))
+
+
+def _speed(value: Any, whole: Any) -> float:
+    number = to_number(value)
+    if number is None or not SLOWEST <= number <= FASTEST:
+        raise InputError(f"capacity: {CAPACITY_RULE}, not {whole!r}")
+    return number
+
+
+def to_number(value: Any) -> float | None:
+    """`value`, a number or its text, as a float; None where it is neither."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+@dataclass(frozen=True)
+class Queues:
+    """Each worker has a queue and executes `capacity` tuples a second, in order of arrival.
+
+    `rate`: tuples that arrive a second, evenly; or `utilisation`: the rate as a share of the total capacity of the
+    workers that are there at the start; with neither, tuples arrive at the stream's own times (one that is late arrives
+    at the latest time seen). `capacity`: one number for all workers; a sequence for worker 0, 1, ... (others have 1);
+    or a text such as ``"0-2:5, 7:3"`` (others have 1). `bound`: the most tuples at a worker, the one in work included;
+    the stream waits while the worker of its next tuple has so many, as engines do by backpressure; None for no bound.
+    `feedback_delay`: seconds from the end of a slot of time until sources hear of it.
+
+    ``Queues(utilisation=1.0)`` gives the processing time of FISH, section 6.1, as ``makespan``; with half of 16 workers
+    twice as fast it is ``Queues(utilisation=1.0, capacity="0-7:2")``.
+    """
+
+    rate: float | None = None
+    utilisation: float | None = None
+    capacity: Capacity = 1.0
+    bound: int | None = None
+    feedback_delay: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.rate is not None and self.utilisation is not None:
+            raise InputError(f"rate: give either rate or utilisation, not both {self.rate!r} and {self.utilisation!r}")
+        _require("rate", self.rate, 1e-9, 1e15, "messages a second")
+        _require("utilisation", self.utilisation, 1e-6, 1e6, "a share of the total capacity")
+        _require("feedback_delay", self.feedback_delay, 0, 1e12, "seconds")
+        if self.bound is not None and not is_integer(self.bound, 1):
+            raise InputError(f"bound: must be a whole number of tuples of at least 1, or None, not {self.bound!r}")
+        parse_capacity(self.capacity)
+
+    def capacities(self, names: int) -> npt.NDArray[np.float64]:
+        """Of each of the workers named 0..names-1."""
+        capacity = np.ones(names)
+        parse_capacity(self.capacity).apply(capacity)
+        return capacity
+
+    def rate_for(self, workers: int, capacities: npt.NDArray[np.float64]) -> float | None:
+        """Tuples a second, where the workers are 0..workers-1 at the start; None for the stream's own times."""
+        if self.utilisation is None:
+            return self.rate
+        return self.utilisation * float(capacities[:workers].sum())
+
+
+def _require(name: str, value: Any, least: float, most: float, what: str) -> None:
+    number = None if isinstance(value, str) else to_number(value)
+    if value is not None and (number is None or not least <= number <= most):
+        raise InputError(f"{name}: must be {what} from {least:g} to {most:g}, not {value!r}")

@@ -1,0 +1,241 @@
+"""Workers with a capacity and a queue: who waits where, since when, and what came of it.
+
+A worker executes its tuples in order of arrival, one at a time, each in 1/capacity seconds. Its queue is a linked list
+in a pool of nodes, one a tuple that is at the worker: 16 bytes a tuple that waits, none for one that is done. So a
+change of capacity, a crash or a full queue meets exactly the tuples that are there at that moment.
+
+There are two clocks. The *stream's clock* is that of the tuples' times, of routers, events and reports. It stands still
+while the stream waits for room in a full queue; the *workers' clock* runs on. They differ by the time stalled so far.
+
+Arrays are by worker name. A kernel settles a worker, that is, accounts for what it has finished, when it next looks.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.kernels import kernel
+from unskew.simulate.latency import Latencies, note
+
+NO_SOURCES = np.zeros(0, np.int32)
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+class Lines(NamedTuple):
+    """All queues, for kernels."""
+
+    service: Floats  # [names] seconds a tuple
+    waiting: Ints  # [names] tuples at the worker, the one in work included
+    finish: Floats  # [names] when its first tuple will be done, while it has one
+    began: Floats  # [names] since when it has worked without a pause, while it has a tuple
+    busy: Floats  # [names] seconds of such stretches that are over
+    done: Ints  # [names] tuples executed
+    longest: Ints  # [names] the most that were ever at the worker
+    head: npt.NDArray[np.int32]  # [names] node of its first tuple
+    tail: npt.NDArray[np.int32]  # [names] node of its last tuple
+    told: npt.NDArray[np.uint8]  # [listening sources, names] 1: executed a tuple of that source in this slot of time
+    clock: Floats  # [2] seconds stalled so far; when the last tuple was done
+    arrived: Floats  # [nodes] by the workers' clock
+    source: npt.NDArray[np.int32]  # [nodes] which source sent it
+    after: npt.NDArray[np.int32]  # [nodes] the next one in its queue, or in the list of free nodes
+    free: npt.NDArray[np.int32]  # [2] first free node, number of free nodes
+
+
+@kernel
+def _advance(lines, record, workers, times, arriving, sources, bound):
+    """Account for what worker `workers[i]` has finished by `times[i]`, and put a tuple that arrives then in its queue.
+
+    `times` are by the stream's clock, which stands still while the queue of the tuple's worker is full. With `arriving`
+    False nothing arrives. Arrays and running values are taken out of the tuples once, before the loop: Numba counts
+    references to an array whenever one is taken out, and that would cost six times as much as all the rest.
+    """
+    service, waiting, finish, began, busy, done, longest, head, tail, told, clock, arrived, source, after, free = lines
+    stalled, last_done = clock
+    first_free, number_free = free
+    for i in range(len(workers)):
+        worker = workers[i]
+        now = times[i] + stalled
+        if arriving and waiting[worker] >= bound and finish[worker] > now:
+            now = finish[worker]
+            stalled = now - times[i]
+        while waiting[worker] > 0 and finish[worker] <= now:
+            node = head[worker]
+            head[worker] = after[node]
+            after[node] = first_free
+            first_free = node
+            number_free += 1
+            note(record, finish[worker] - arrived[node])
+            if len(told):
+                told[source[node], worker] = 1
+            last_done = max(last_done, finish[worker])
+            done[worker] += 1
+            waiting[worker] -= 1
+            if waiting[worker] > 0:
+                finish[worker] += service[worker]
+            else:
+                busy[worker] += finish[worker] - began[worker]
+        if arriving:
+            node = first_free
+            first_free = after[node]
+            number_free -= 1
+            arrived[node] = now
+            source[node] = sources[i] if len(sources) else 0
+            if waiting[worker] > 0:
+                after[tail[worker]] = node
+            else:
+                head[worker] = node
+                began[worker] = now
+                finish[worker] = now + service[worker]
+            tail[worker] = node
+            waiting[worker] += 1
+            longest[worker] = max(longest[worker], waiting[worker])
+    clock[0], clock[1] = stalled, last_done
+    free[0], free[1] = first_free, number_free
+
+
+class Slot(NamedTuple):
+    """What the workers did in one slot of time, by name."""
+
+    told: npt.NDArray[np.uint8]  # [sources, names] 1 where the worker executed a tuple of the source
+    tuples: Ints
+    busy: Floats
+    waiting: Ints
+    seconds: float
+
+
+class QueuedWorkers:
+    """The workers named 0..names-1, each of which may join later, and their queues. Times are by the stream's clock."""
+
+    def __init__(self, service: Floats, bound: int | None, listening_sources: int) -> None:
+        names = len(service)
+        self.latencies = Latencies()
+        self.lost = np.zeros(names, np.int64)
+        self._bound = 2**62 if bound is None else bound
+        self._names = np.arange(names, dtype=np.int32)
+        self._lines = Lines(
+            service=service.copy(),
+            waiting=np.zeros(names, np.int64),
+            finish=np.zeros(names),
+            began=np.zeros(names),
+            busy=np.zeros(names),
+            done=np.zeros(names, np.int64),
+            longest=np.zeros(names, np.int64),
+            head=np.zeros(names, np.int32),
+            tail=np.zeros(names, np.int32),
+            told=np.zeros((listening_sources, names), np.uint8),
+            clock=np.array([0.0, -np.inf]),
+            arrived=np.zeros(0),
+            source=np.zeros(0, np.int32),
+            after=np.zeros(0, np.int32),
+            free=np.zeros(2, np.int32),
+        )
+        self._slot_start = (-np.inf, np.zeros(names, np.int64), np.zeros(names))
+        self._work = np.zeros(
+            names
+        )  # seconds of work that were asked of each worker before its last change of capacity
+        self._worked_for = np.zeros(names, np.int64)  # tuples that this was for
+
+    def serve(self, chosen: npt.NDArray[np.int32], times: Floats, sources: npt.NDArray[np.int32]) -> None:
+        """The tuples arrive at the workers `chosen`; `sources` may be empty where no source listens."""
+        self._make_room(len(chosen))
+        _advance(self._lines, self.latencies.record, chosen, times, True, sources, self._bound)
+
+    def _make_room(self, more: int) -> None:
+        waiting = len(self._lines.arrived) - int(self._lines.free[1])
+        self.latencies.make_room(waiting + more)
+        if more <= self._lines.free[1]:
+            return
+        lines, nodes = self._lines, len(self._lines.arrived)
+        larger = max(1024, 1 << (waiting + more - 1).bit_length())
+        new = larger - nodes
+        after = np.append(lines.after, np.arange(nodes + 1, larger + 1, dtype=np.int32))  # the new nodes are free
+        after[-1] = lines.free[0]
+        self._lines = lines._replace(
+            arrived=np.append(lines.arrived, np.zeros(new)),
+            source=np.append(lines.source, np.zeros(new, np.int32)),
+            after=after,
+            free=np.array([nodes, lines.free[1] + new], np.int32),
+        )
+
+    def settle(self, time: float) -> None:
+        """Account for all that is finished by `time`."""
+        self._make_room(0)
+        moments = np.full(len(self._names), time)
+        _advance(self._lines, self.latencies.record, self._names, moments, False, NO_SOURCES, self._bound)
+
+    def set_service(self, service: Floats, time: float) -> None:
+        """From `time` on; what waits is executed at the new speed, and what is in work too, from where it is."""
+        self.settle(time)
+        self._work, self._worked_for = self.work, self.sent
+        now, lines = time + self.stalled, self._lines
+        changed = service != lines.service
+        left = (lines.finish - now) * service / lines.service
+        lines.finish[changed] = now + left[changed]
+        lines.service[:] = service
+
+    def crash(self, worker: int, time: float) -> None:
+        """All that is at the worker at `time` is lost."""
+        self.settle(time)
+        lines, lost = self._lines, self._lines.waiting[worker]
+        if lost:
+            self.lost[worker] += lost
+            lines.busy[worker] += time + self.stalled - lines.began[worker]
+            lines.after[lines.tail[worker]] = lines.free[0]  # the whole queue becomes free nodes
+            lines.free[:] = lines.head[worker], lines.free[1] + lost
+            lines.waiting[worker] = 0
+
+    def end_slot(self, time: float) -> Slot:
+        """What was done since the last call, or since the start."""
+        self.settle(time)
+        now, lines = time + self.stalled, self._lines
+        busy = lines.busy + np.where(lines.waiting > 0, now - lines.began, 0.0)
+        start, done_before, busy_before = self._slot_start
+        slot = Slot(lines.told.copy(), lines.done - done_before, busy - busy_before, lines.waiting.copy(), now - start)
+        self.start_slot(time, busy)
+        lines.told[:] = 0
+        return slot
+
+    def start_slot(self, time: float, busy: Floats | None = None) -> None:
+        """A slot of time begins; without `busy`, when no worker is at work."""
+        self._slot_start = (
+            time + self.stalled,
+            self._lines.done.copy(),
+            self._lines.busy.copy() if busy is None else busy,
+        )
+
+    def finish(self) -> None:
+        """Let all queues run empty."""
+        self.settle(np.inf)
+
+    @property
+    def stalled(self) -> float:
+        """Seconds that the stream waited for room so far."""
+        return float(self._lines.clock[0])
+
+    @property
+    def last_done(self) -> float:
+        """When the last tuple so far was done, by the workers' clock."""
+        return float(self._lines.clock[1])
+
+    @property
+    def waiting(self) -> Ints:
+        return self._lines.waiting
+
+    @property
+    def longest(self) -> Ints:
+        return self._lines.longest
+
+    @property
+    def done(self) -> Ints:
+        return self._lines.done
+
+    @property
+    def sent(self) -> Ints:
+        return self._lines.done + self._lines.waiting + self.lost
+
+    @property
+    def work(self) -> Floats:
+        """Seconds of work that were asked of each worker, at the capacity that it had when a tuple arrived."""
+        return self._work + (self.sent - self._worked_for) * self._lines.service
