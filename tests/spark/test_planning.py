@@ -56,13 +56,38 @@ def test_every_partition_gets_nearly_the_mean(words: DataFrame, plan: Plan, deal
     assert balanced.toArrow().sort_by("row").equals(words.toArrow().sort_by("row"))
 
 
-def test_a_large_plan_is_joined_and_gives_the_same_salts_as_a_literal(words: DataFrame, plan: Plan) -> None:
-    never_met = tuple(HotKey(i, 0.0, (0,)) for i in range(60))
+@pytest.mark.parametrize("deal", ["content", "position"])
+def test_a_large_plan_is_joined_and_gives_the_same_salts_as_constants(
+    words: DataFrame, plan: Plan, deal: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    never_met = tuple(HotKey(i, 0.0, (0,) * 400) for i in range(60))
     large = Plan(plan.scheme, W, plan.hot_keys + never_met)
-    by_literal, by_join = (
-        salted(words, "word", W, plan=p).select("row", SALT).toArrow().sort_by("row") for p in (plan, large)
+    by_constants, by_join = (
+        salted(words, "word", W, plan=p, deal=deal).select("row", SALT).toArrow().sort_by("row") for p in (plan, large)
     )
-    assert by_literal.equals(by_join)
+    assert by_constants[SALT].to_pylist() == by_join[SALT].to_pylist()
+    repartition(words, "word", W, plan=large).explain()
+    assert "BroadcastHashJoin" in capsys.readouterr().out
+    repartition(words, "word", W, plan=plan).explain()
+    assert "Join" not in capsys.readouterr().out
+    assert loads(repartition(words, "word", W, plan=large)) == loads(repartition(words, "word", W, plan=plan))
+
+
+def test_five_hundred_hot_keys_each_get_their_own_places(spark: SparkSession) -> None:
+    numbers = np.repeat(np.arange(1000), 20)
+    df = spark.createDataFrame(pa.table({"k": numbers, "row": np.arange(len(numbers))}))
+    hot = tuple(HotKey(int(i), 0.0, (int(n), int(n) + 1000)) for n, i in enumerate(key_ids(np.arange(500)), 1))
+    rows = salted(df, "k", W, plan=Plan("mine", W, hot)).select("k", SALT).distinct().collect()
+    for row in rows:
+        assert row[SALT] in ((row["k"] + 1, row["k"] + 1001) if row["k"] < 500 else (0,))
+    assert len(rows) == 1500  # 20 rows of each hot key on both of its places
+
+
+def test_two_hot_keys_with_one_hash_are_dealt_as_the_hotter_one(spark: SparkSession) -> None:
+    (id_,) = key_ids(np.array([7]))
+    other = int(id_) ^ 1  # the same placement, another identity
+    plan = Plan("mine", W, (HotKey(int(id_), 0.5, (3,)), HotKey(other, 0.1, (5,))))
+    assert salted(spark.range(7, 8), "id", W, plan=plan, deal="position").first()[SALT] == 3
 
 
 def test_every_row_goes_to_a_place_of_its_key(words: DataFrame, plan: Plan) -> None:
@@ -148,7 +173,8 @@ def test_the_physical_plan_is_one_exchange_without_python(
     shown = capsys.readouterr().out
     assert shown.count("Exchange") == 1
     assert "Exchange hashpartitioning(word#" in shown
-    assert f"{SALT}#" in shown.split("hashpartitioning(")[1].split(")")[0]
+    assert "CASE WHEN" in shown.split("hashpartitioning(")[1]  # the salt is computed there, and is no column
+    assert SALT not in shown
     assert "Python" not in shown
 
 

@@ -1,7 +1,7 @@
-"""Planned routing: frequencies counted by Spark, a plan made on the driver, salts computed by native columns.
+"""Planned routing: frequencies counted by Spark, a plan made on the driver, and how rows of a hot key are dealt.
 
-No Python in the data path, and a row's salt depends on the row alone when rows are dealt by content or by a column: a
-task that runs again gives every row the same salt as before.
+A row's salt depends on the row alone when rows are dealt by content or by a column: a task that runs again gives every
+row the same salt as before. `plan_column` makes columns of a plan.
 """
 
 from collections.abc import Sequence
@@ -14,10 +14,9 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 from unskew.errors import InputError
 from unskew.plan import HEAD, MOST_HOT_KEYS, Frequencies, Plan, require_sample
 from unskew.scheme import check_plannable, make_plan
-from unskew.spark.keys import can_be_hashed, column, free_name, key_columns, key_id
+from unskew.spark.keys import can_be_hashed, column, key_columns, key_id
 
 TRACKED_A_KEY = 8  # counters of the sketch for each key asked for: its error stays under a tenth of a hot key's count
-LITERAL_UP_TO = 50  # hot keys in a map literal, whose look-up is linear; more go into a broadcast join
 MOST_NAME = 200  # characters of a key that are kept to show to people
 
 CONTENT, POSITION = "content", "position"
@@ -30,31 +29,34 @@ def plan_for(
     scheme: str = "fanout",
     *,
     sample: float | None = None,
+    names: bool = True,
     **parameters: Any,
 ) -> Plan:
     """The plan of `scheme` for the keys of `df`. Runs two Spark jobs: one counts, one fetches the hot keys' names.
 
     `sample` counts only that share of the rows; what a plan needs to know survives sampling as long as some ten
-    thousand rows a worker are left. `parameters` are the scheme's.
+    thousand rows a worker are left. Without `names` there is no second job, and ``plan.table()`` has key ids only.
+    `parameters` are the scheme's.
     """
     check_plannable(scheme, workers, **parameters)
     require_sample(sample)
-    return make_plan(scheme, workers, measure(df, keys, workers, sample), **parameters)
+    rows = df if sample is None else df.sample(sample, seed=0)
+    frequencies = _measured(rows, keys, workers)
+    if names:
+        frequencies = _named(rows, keys, frequencies, frequencies.hot(workers))
+    return make_plan(scheme, workers, frequencies, **parameters)
 
 
-def measure(df: DataFrame, keys: str | Sequence[str], workers: int, sample: float | None = None) -> Frequencies:
+def _measured(df: DataFrame, keys: str | Sequence[str], workers: int) -> Frequencies:
     """The keys that can be hot with `workers` workers, with their counts, and the number of rows."""
     identity = key_id(*key_columns(df, keys))
-    if sample is not None:
-        df = df.sample(sample, seed=0)
     top = min(2 * HEAD * workers, 2 * MOST_HOT_KEYS)
     counted = F.call_function("approx_top_k", identity, F.lit(top), F.lit(TRACKED_A_KEY * top))
     (row,) = df.agg(counted.alias("top"), F.count(F.lit(1)).alias("rows")).collect()
     found = [(item["item"], item["count"]) for item in row["top"] or []]
     ids = np.array([item for item, _ in found], np.int64).view(np.uint64)
     counts = np.array([count for _, count in found], np.int64)
-    frequencies = Frequencies(ids, counts, max(row["rows"], int(counts.sum())))
-    return _named(df, keys, frequencies, frequencies.hot(workers))
+    return Frequencies(ids, counts, max(row["rows"], int(counts.sum())))
 
 
 def _named(df: DataFrame, keys: str | Sequence[str], frequencies: Frequencies, hot: int) -> Frequencies:
@@ -77,26 +79,6 @@ def _named(df: DataFrame, keys: str | Sequence[str], frequencies: Frequencies, h
     )
 
 
-def with_planned_salt(df: DataFrame, identity: Column, turn: Column, plan: Plan, salt: str) -> DataFrame:
-    """`df` with the salt that `plan` gives to each row. `identity` is the key id, `turn` what `dealing` gave."""
-    if not plan.hot_keys:
-        return df.withColumn(salt, F.lit(plan.cold_salt))
-    if len(plan.hot_keys) <= LITERAL_UP_TO:
-        ids = F.array(*(F.lit(_signed(hot.key_id)) for hot in plan.hot_keys))
-        salts = F.array(*(F.array(*map(F.lit, hot.salts)) for hot in plan.hot_keys))
-        return df.withColumn(salt, _dealt(F.try_element_at(F.map_from_arrays(ids, salts), identity), turn, plan))
-    key, places, order = (free_name(df, f"__unskew_{part}") for part in ("key", "places", "turn"))
-    entries = [(_signed(hot.key_id), list(hot.salts)) for hot in plan.hot_keys]
-    table = df.sparkSession.createDataFrame(entries, f"{key} bigint, {places} array<int>")
-    joined = df.withColumn(order, turn).join(F.broadcast(table), identity == F.col(key), "left")
-    return joined.withColumn(salt, _dealt(F.col(places), F.col(order), plan)).drop(key, places, order)
-
-
-def _dealt(places: Column, turn: Column, plan: Plan) -> Column:
-    place = F.get(places, F.pmod(turn, F.size(places)).cast("int"))
-    return F.coalesce(place, F.lit(plan.cold_salt))
-
-
 def dealing(df: DataFrame, keys: list[str], deal: str | None) -> tuple[Column, bool]:
     """The number by which the rows of a hot key take their places, and whether it is the row's position."""
     others = [field.name for field in df.schema if field.name not in keys and can_be_hashed(field.dataType)]
@@ -109,8 +91,3 @@ def dealing(df: DataFrame, keys: list[str], deal: str | None) -> tuple[Column, b
     if deal not in others:
         raise InputError(f"deal: must be 'content', 'position' or one of {', '.join(others) or '-'}, not {deal!r}")
     return F.xxhash64(column(deal)), False
-
-
-def _signed(key: int) -> int:
-    """A key id as the bigint that Spark has for it."""
-    return int(np.uint64(key).view(np.int64))

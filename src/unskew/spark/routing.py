@@ -4,14 +4,15 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 
 from unskew.errors import InputError
 from unskew.plan import Plan
 from unskew.scheme import Scheme, make, registration, registration_of, require_workers
-from unskew.spark.keys import key_columns, key_id, key_names
+from unskew.spark.keys import column, key_columns, key_id, key_names
 from unskew.spark.online import with_online_salt
-from unskew.spark.planning import dealing, plan_for, with_planned_salt
+from unskew.spark.plan_column import salt_of, with_joined_salt
+from unskew.spark.planning import dealing, plan_for
 
 SALT = "__unskew_salt"
 MODES = ("auto", "planned", "online")
@@ -43,7 +44,7 @@ def salted(
     `keys` are names of columns, `scheme` the name of a scheme with its default parameters, or a scheme object such as
     ``PartialKey(16, choices=3)``. There are two ways to the salt; `mode` "auto" takes the first that the scheme has.
 
-    **planned**: the hot keys are counted (two Spark jobs, now; `sample` counts a share of the rows only), a plan says
+    **planned**: the hot keys are counted (one Spark job, now; `sample` counts a share of the rows only), a plan says
     which workers each is split over, and the salt is a native column. Give a `plan` and nothing runs before you ask for
     the result. The rows of a hot key are dealt over its workers by `deal`:
 
@@ -63,9 +64,46 @@ def salted(
     again if ``spark.sql.shuffle.orderIndependentChecksum.enabled`` and ``.enableFullRetryOnMismatch`` are true, as they
     are by default since Spark 4.2. We warn when they are not.
     """
+    _check_salt(df, salt)
+    routed, value = _routed(df, keys, workers, scheme, salt, mode, plan, deal, sample)
+    return routed if salt in routed.columns else routed.withColumn(salt, value)
+
+
+def repartition(
+    df: DataFrame,
+    keys: str | Sequence[str],
+    workers: int,
+    scheme: str | Scheme = "fanout",
+    *,
+    mode: str = "auto",
+    plan: Plan | None = None,
+    deal: str | None = None,
+    sample: float | None = None,
+) -> DataFrame:
+    """`df` in `workers` balanced partitions: partition w has the rows of worker w, and no column is added.
+
+    Rows of a hot key may be in several partitions. See `salted` for `mode`, `plan`, `deal` and `sample`, for what runs
+    now, and for what is at risk when a task is retried.
+    """
+    _check_salt(df, SALT)
+    routed, value = _routed(df, keys, workers, scheme, SALT, mode, plan, deal, sample)
+    return routed.repartition(workers, *key_columns(df, keys), value).drop(SALT)
+
+
+def _routed(
+    df: DataFrame,
+    keys: str | Sequence[str],
+    workers: int,
+    scheme: str | Scheme,
+    salt: str,
+    mode: str,
+    plan: Plan | None,
+    deal: str | None,
+    sample: float | None,
+) -> tuple[DataFrame, Column]:
+    """A DataFrame, and the salt of its rows: an expression, or a column called `salt` that was added to `df`."""
     require_workers(workers)
     columns = key_columns(df, keys)
-    _check_salt(df, salt)
     if _mode(scheme, mode, plan) == "online":
         if deal is not None or sample is not None:
             raise InputError("deal: deal and sample are for mode 'planned', and this is mode 'online'")
@@ -73,28 +111,18 @@ def salted(
         _check_workers("scheme", live.workers, workers)
         live.check()
         _warn_without_retry_net(df)
-        return with_online_salt(df, key_id(*columns), live, salt)
-    names = key_names(keys)
-    turn, by_position = dealing(df, names, deal)
+        return with_online_salt(df, key_id(*columns), live, salt), column(salt)
+    turn, by_position = dealing(df, key_names(keys), deal)
     if plan is None:
         name, parameters = _name_and_parameters(scheme, workers)
-        plan = plan_for(df, keys, workers, name, sample=sample, **parameters)
+        plan = plan_for(df, keys, workers, name, sample=sample, names=False, **parameters)
     _check_workers("plan", plan.workers, workers)
     if plan.hot_keys and by_position:
         _warn_without_retry_net(df)
-    return with_planned_salt(df, key_id(*columns), turn, plan, salt)
-
-
-def repartition(
-    df: DataFrame, keys: str | Sequence[str], workers: int, scheme: str | Scheme = "fanout", **routing: Any
-) -> DataFrame:
-    """`df` in `workers` balanced partitions: partition w has the rows of worker w, and no column is added.
-
-    Rows of a hot key may be in several partitions. `routing`: mode, plan, deal and sample of `salted`, which see for
-    what runs now, and for what is at risk when a task is retried.
-    """
-    routed = salted(df, keys, workers, scheme, **(routing | {"salt": SALT}))
-    return routed.repartition(workers, *key_columns(df, keys), SALT).drop(SALT)
+    value = salt_of(columns, turn, plan)
+    if value is None:
+        return with_joined_salt(df, columns, turn, plan, salt), column(salt)
+    return df, value
 
 
 def _mode(scheme: str | Scheme, mode: str, plan: Plan | None) -> str:
@@ -140,5 +168,5 @@ def _warn_without_retry_net(df: DataFrame) -> None:
         warnings.warn(
             f"{' and '.join(off)}: not true. If the order of the input is not fixed, rows can be lost or doubled "
             "when Spark retries a task; see unskew.spark.salted",
-            stacklevel=3,
+            stacklevel=4,
         )

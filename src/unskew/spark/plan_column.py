@@ -1,0 +1,100 @@
+"""A plan as native Spark columns: the salt of each row without any Python in the data path.
+
+Small plans, which most are, become one expression over constant arrays: a perfect hash table. Spark's own ``hash`` of
+the key has 32 bits; its low ones pick a displacement, which leads its high ones to the only slot where the key can be
+("hash and displace", Pagh 1999). Two look-ups for a cold key, five for a hot one, however many hot keys there are: a
+broadcast join costs more than twice as much, and a map literal, which Spark searches one by one, more than ten times as
+much with 500 hot keys (``benchmarks/spark_batch.py``). Constants travel with every task, so plans with very many places
+are joined after all.
+
+Keys are told apart by these 32 bits: that a cold key shares them with a hot one happens to one of 2^32 / H keys, where
+H is the number of hot keys. It is then split like the hot key, which costs a few replicas.
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+
+from unskew.plan import HotKey, Plan
+from unskew.spark.keys import free_name, key_id
+
+MOST_CONSTANTS = 20_000  # places of a plan that become constants; from about 100,000 on a join is faster
+
+
+def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
+    """The salt that `plan` gives to a row with the key `columns`; None where the plan is too large for constants.
+
+    `turn` is the number by which the rows of a hot key take their places.
+    """
+    if not plan.hot_keys:
+        return F.lit(plan.cold_salt)
+    if sum(len(hot.salts) for hot in plan.hot_keys) > MOST_CONSTANTS:
+        return None
+    by_hash = {_hash_of(hot): hot.salts for hot in reversed(plan.hot_keys)}  # of two with one hash the hotter
+    displacements, slots = perfect_slots(by_hash)
+    nowhere = next(iter(by_hash))  # is in a slot of its own, so in an empty one it is never found
+    first, count, places = [], [], list[int]()
+    for found in slots:
+        salts = (plan.cold_salt,) if found is None else by_hash[found]
+        first.append(len(places))
+        count.append(len(salts))
+        places += salts
+    hashed = F.hash(*columns)
+    displacement = _at(displacements, hashed.bitwiseAND(F.lit(len(displacements) - 1)))
+    slot = F.shiftright(hashed, 16).bitwiseXOR(displacement).bitwiseAND(F.lit(len(slots) - 1))
+    place = _at(first, slot) + F.pmod(turn, _at(count, slot)).cast("int")
+    is_hot = _at([nowhere if found is None else found for found in slots], slot) == hashed
+    return F.when(is_hot, _at(places, place)).otherwise(F.lit(plan.cold_salt))
+
+
+def with_joined_salt(df: DataFrame, columns: list[Column], turn: Column, plan: Plan, salt: str) -> DataFrame:
+    """`df` with the salt that `plan` gives to each row, by a broadcast join with its hot keys."""
+    key, places = (free_name(df, f"__unskew_{part}") for part in ("key", "places"))
+    entries = [(int(np.uint64(hot.key_id).view(np.int64)), list(hot.salts)) for hot in plan.hot_keys]
+    table = df.sparkSession.createDataFrame(entries, f"{key} bigint, {places} array<int>")
+    joined = df.join(F.broadcast(table), key_id(*columns) == F.col(key), "left")
+    place = F.get(F.col(places), F.pmod(turn, F.size(places)).cast("int"))
+    return joined.withColumn(salt, F.coalesce(place, F.lit(plan.cold_salt))).drop(key, places)
+
+
+def perfect_slots(hashes: Iterable[int]) -> tuple[list[int], list[int | None]]:
+    """Displacements D and slots S, both powers of two, with S[((h >> 16) ^ D[h % len(D)]) % len(S)] = h for each hash.
+
+    Those that share a displacement are placed together, the most crowded first, by the first displacement that leads
+    all of them to empty slots. Where there is none, the table is doubled; one as large as all hashes has room for sure.
+    """
+    hashes = list(hashes)
+    size = 4
+    while size < 2 * len(hashes):
+        size *= 2
+    while True:
+        displacements: list[int] = [0] * (size // 4)
+        slots: list[int | None] = [None] * size
+        groups: dict[int, list[int]] = {}
+        for each in hashes:
+            groups.setdefault(each % len(displacements), []).append(each)
+        for group, members in sorted(groups.items(), key=lambda entry: -len(entry[1])):
+            for displacement in range(size):
+                wanted = [((each >> 16) ^ displacement) % size for each in members]
+                if len(set(wanted)) == len(wanted) and all(slots[slot] is None for slot in wanted):
+                    break
+            else:
+                break
+            displacements[group] = displacement
+            for slot, each in zip(wanted, members, strict=True):
+                slots[slot] = each
+        else:
+            return displacements, slots
+        size *= 2
+
+
+def _hash_of(hot: HotKey) -> int:
+    """Spark's ``hash`` of the key: the high half of the key id."""
+    return int(np.uint32(hot.key_id >> 32).view(np.int32))
+
+
+def _at(values: list[int], index: Column) -> Column:
+    """``values[index]`` of an array that Spark folds into a constant; handing it over as one text is quick."""
+    return F.get(F.split(F.lit(",".join(map(str, values))), ",").cast("array<int>"), index)
