@@ -92,11 +92,18 @@ class Periodic:
 
 
 class Probe(Periodic):
-    """However many periods have passed, one probe makes up for all of them."""
+    """However many periods have passed, one probe right before the next tuple makes up for all of them."""
 
     def __init__(self, period: float, probe: Callable[[], None]) -> None:
         super().__init__(period)
-        self._probe = probe
+        self._probe, self._clock = probe, np.zeros(0)
+
+    def begin(self, clock: Times, first: int) -> None:
+        super().begin(clock, first)
+        self._clock = clock
+
+    def due(self, place: int) -> float:
+        return float(self._clock[place]) if self._ticks[place] > self._tick else np.inf
 
     def happen(self, place: int) -> None:
         self._tick = float(self._ticks[place])

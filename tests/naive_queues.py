@@ -1,0 +1,197 @@
+"""The simulator with queues again, in plain slow Python: one tuple and one completion at a time, in exact fractions.
+
+Decisions come from the library's routers, asked for one tuple at a time; what routers are told comes from here.
+"""
+
+import math
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+
+from naive_simulator import decide, tell
+from unskew import Router
+from unskew.scheme import WorkerReport
+
+
+class Worker:
+    def __init__(self, capacity, joined):
+        self.capacity = Fraction(capacity)
+        self.queue = []  # (arrived, source) of each tuple at the worker
+        self.left = Fraction(0)  # of the first one, as a share of a tuple
+        self.joined, self.gone = joined, None
+        self.done = self.lost = self.longest = 0
+        self.busy = self.work = Fraction(0)
+        self.told = set()  # sources of what it executed in this slot of time
+        self.slot_start = (0, Fraction(0))
+
+    def next_done(self, now):
+        return now + self.left / self.capacity if self.queue else None
+
+
+class Run:
+    """`events` are (what, message or None, time or None, argument); `tuples` are (key id, time)."""
+
+    def __init__(self, scheme, tuples, *, sources=1, capacity, bound=None, rate=None, delay=0, events=(), probe=None):
+        self.routers = [Router(scheme) for _ in range(sources)]
+        self.capacity, self.bound = dict(enumerate(capacity)), bound
+        self.workers = {name: Worker(self.capacity[name], None) for name in range(scheme.workers)}
+        self.members = list(range(scheme.workers))
+        self.now = None  # the workers' clock
+        self.stalled = Fraction(0)
+        self.latencies, self.heard = [], []
+        self.since = Counter()  # tuples of each member since workers last came or went
+        self.imbalances = []
+        self.load, self.pairs = Counter(), set()
+        self.makespan = Fraction(0)
+        period = getattr(scheme, "report_every", None)
+        slot = last_probe = latest = None
+        pending = []  # reports on their way: (time, source, names, report)
+        events = list(events)
+        messages = len(tuples)
+        for number, (key, time) in enumerate(tuples):
+            time = Fraction(time) if rate is None else Fraction(number) / Fraction(rate)
+            time = time if latest is None else max(time, latest)
+            if latest is None:
+                self.start = self.now = time
+                slot = math.floor(time / Fraction(period)) if period else None
+                self.slot_began = time
+            latest = time
+            while True:  # everything that is due before this tuple, in order of time
+                due = []
+                if period and (slot + 1) * Fraction(period) <= time:
+                    due.append(((slot + 1) * Fraction(period), 0, None))
+                due += [(when, 1, i) for i, (when, *_) in enumerate(pending) if when <= time]
+                for i, (_, message, moment, _) in enumerate(events):
+                    if message is not None and message <= number:
+                        due.append((time, 2, message, i))
+                    if moment is not None and moment <= time:
+                        due.append((Fraction(moment), 3, moment, i))
+                if not due:
+                    break
+                when, kind, *_, i = min(due)
+                if kind == 0:
+                    pending += [(when + Fraction(delay), *report) for report in self.end_slot(when)]
+                    slot += 1
+                elif kind == 1:
+                    _, source, report = pending.pop(i)
+                    self.deliver(source, report)
+                else:
+                    what, _, _, argument = events.pop(i)
+                    self.change(what, argument, when)
+            if probe is not None:
+                tick = math.floor(time / Fraction(probe))
+                if last_probe is not None and tick > last_probe:
+                    for router in self.routers:
+                        tell(router, [self.since[name] for name in self.members])
+                last_probe = tick
+            source = number % sources
+            name = self.members[decide(self.routers[source], key, float(time))]
+            self.load[name] += 1
+            self.since[name] += 1
+            self.pairs.add((name, key))
+            total = sum(self.since.values())
+            self.imbalances.append(max(self.since.values()) - Fraction(total, len(self.members)))
+            self.arrive(name, time, source)
+        self.last = latest
+        if messages:
+            self.finish(messages, rate)
+
+    # ------------------------------------------------------------ queues
+
+    def advance(self, until):
+        """Run the workers up to `until` (the workers' clock), one completion after the other."""
+        while True:
+            times = [worker.next_done(self.now) for worker in self.workers.values()]
+            following = min((time for time in times if time is not None), default=None)
+            target = until if following is None or following > until else following
+            for worker in self.workers.values():
+                if worker.queue:
+                    worker.busy += target - self.now
+                    worker.left -= (target - self.now) * worker.capacity
+            self.now = target
+            if following is None or following > until:
+                return
+            for worker in self.workers.values():
+                if worker.queue and worker.left == 0:
+                    arrived, source = worker.queue.pop(0)
+                    worker.left = Fraction(1)
+                    worker.done += 1
+                    worker.told.add(source)
+                    self.latencies.append(self.now - arrived)
+                    self.makespan = self.now - self.start
+
+    def arrive(self, name, time, source):
+        worker = self.workers[name]
+        self.advance(time + self.stalled)
+        if self.bound is not None and len(worker.queue) >= self.bound:
+            self.advance(worker.next_done(self.now))
+            self.stalled = self.now - time
+        if not worker.queue:
+            worker.left = Fraction(1)
+        worker.queue.append((self.now, source))
+        worker.work += 1 / worker.capacity
+        worker.longest = max(worker.longest, len(worker.queue))
+
+    def finish(self, messages, rate):
+        gap = 1 / Fraction(rate) if rate else (self.last - self.start) / max(1, messages - 1)
+        self.waiting = sum(len(worker.queue) for worker in self.workers.values())
+        self.utilisation = {}
+        for name, worker in self.workers.items():
+            since = self.start if worker.joined is None else max(worker.joined, self.start)
+            until = self.last + gap if worker.gone is None else worker.gone
+            self.utilisation[name] = worker.work / (until - since) if until > since else 0
+        while any(worker.queue for worker in self.workers.values()):
+            self.advance(self.now + 1)
+
+    # ------------------------------------------------------------ events and reports
+
+    def change(self, what, argument, when):
+        self.advance(max(self.now, when + self.stalled))
+        if what == "capacity":
+            self.capacity |= argument
+            for name, capacity in argument.items():
+                if name in self.workers:
+                    self.workers[name].capacity = Fraction(capacity)
+            return
+        if what == "add":
+            name = len(self.workers)
+            self.workers[name] = Worker(self.capacity[name], when)
+            self.members = [*self.members, name]
+        else:
+            worker = self.workers[argument]
+            worker.gone = when
+            self.members = [name for name in self.members if name != argument]
+            if what == "crash":
+                worker.lost, worker.queue = len(worker.queue), []
+        for router in self.routers:
+            router.workers_changed(self.members)
+        self.since = Counter()
+
+    def end_slot(self, when):
+        self.advance(when + self.stalled)
+        reports = []
+        for source in range(len(self.routers)):
+            rows = [
+                (name, worker.done - worker.slot_start[0], worker.busy - worker.slot_start[1], len(worker.queue))
+                for name, worker in sorted(self.workers.items())
+                if source in worker.told
+            ]
+            if rows:
+                reports.append((source, (rows, self.now - self.slot_began, when)))
+        for worker in self.workers.values():
+            worker.told = set()
+            worker.slot_start = (worker.done, worker.busy)
+        self.slot_began = self.now
+        return reports
+
+    def deliver(self, source, report):
+        rows, seconds, when = report
+        rows = [(self.members.index(row[0]), *row[1:]) for row in rows if row[0] in self.members]
+        if rows:
+            slots, done, busy, waiting = (list(column) for column in zip(*sorted(rows), strict=True))
+            told = WorkerReport(
+                np.array(slots), np.array(done), np.array(busy, float), np.array(waiting), float(seconds), float(when)
+            )
+            self.heard.append((slots, done, [float(b) for b in busy], waiting, float(seconds), float(when)))
+            self.routers[source].observe(told)

@@ -1,0 +1,343 @@
+"""Queues, capacities, events and reports against a naive simulation of every completion; and what they promise."""
+
+import json
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import listener as listening
+import naive_queues
+from listener import listener  # noqa: F401  (a fixture)
+from samples import scheme_for
+from test_simulate import Given, skewed
+from unskew import SCHEMES, InputError, make
+from unskew.simulate import Event, Queues, Result, simulate
+from unskew.simulate import latency as latency_module
+from unskew.simulate.latency import Latencies, note
+from unskew.streams import Evolving, Zipf
+
+pytestmark = pytest.mark.usefixtures("listener")
+POWERS = [0.25, 0.5, 1.0, 2.0, 4.0]  # all arithmetic is exact then, ties included
+WORKERS = 4
+
+
+def text_of(event):
+    what, message, time, argument = event
+    when = f"t={message}" if time is None else f"t={time}s"
+    if what == "capacity":
+        return f"{when} capacity " + ",".join(f"{name}:{value}" for name, value in argument.items())
+    return f"{when} {what} {'' if argument is None else argument}"
+
+
+def run_both(name, stream, *, sources=1, capacity, events=(), probe=None, bound=None, rate=None, delay=0.0):
+    listening.HEARD.clear()
+    scheme = make(name, WORKERS)
+    queues = Queues(rate=rate, capacity=capacity, bound=bound, feedback_delay=delay)
+    (result,) = simulate(
+        stream,
+        [scheme],
+        sources=sources,
+        queues=queues,
+        events=[text_of(event) for event in events],
+        estimation="local" if probe is None else f"probe:{probe}",
+    )
+    heard = [tuple(part.tolist() if isinstance(part, np.ndarray) else part for part in r) for r in listening.HEARD]
+    listening.HEARD.clear()
+    tuples = [(key, time) for key, time, _ in stream.tuples]
+    options = {"sources": sources, "capacity": capacity, "events": events, "probe": probe}
+    naive = naive_queues.Run(scheme, tuples, **options, bound=bound, rate=rate, delay=delay)
+    return result, heard, naive
+
+
+def check(result, heard, naive):
+    workers = naive.workers.values()
+    latencies = np.array([float(latency) for latency in naive.latencies])
+    assert result.load[: len(workers)] == [naive.load[name] for name in naive.workers]
+    assert result.replicas == len(naive.pairs)
+    assert result.done == len(latencies) == sum(worker.done for worker in workers)
+    assert result.lost == sum(worker.lost for worker in workers)
+    assert result.waiting == naive.waiting
+    assert result.longest_queue == max(worker.longest for worker in workers)
+    assert result.makespan == pytest.approx(float(naive.makespan))
+    assert result.stalled == pytest.approx(float(naive.stalled))
+    assert result.members in (None, naive.members)
+    assert result.imbalance == pytest.approx(
+        float(max(naive.since.values(), default=0) - Fraction(sum(naive.since.values()), len(naive.members)))
+    )
+    assert result.mean_imbalance_fraction == pytest.approx(float(sum(naive.imbalances)) / result.messages**2)
+    assert result.utilisation[: len(workers)] == pytest.approx([float(u) for u in naive.utilisation.values()])
+    present = [float(naive.utilisation[name]) for name in naive.members]
+    assert result.utilisation_imbalance == pytest.approx(max(present) - sum(present) / len(present), rel=1e-9, abs=1e-9)
+    if len(latencies):
+        assert result.latency_exact
+        assert result.latency_mean == pytest.approx(latencies.mean())
+        assert result.latency_max == pytest.approx(latencies.max())
+        for rank in (50, 95, 99):
+            expected = np.percentile(latencies, rank, method="inverted_cdf")
+            assert getattr(result, f"latency_p{rank}") == pytest.approx(expected)
+        assert result.throughput == pytest.approx(len(latencies) / float(naive.makespan))
+    assert heard == naive.heard
+
+
+# ---------------------------------------------------------------- against the twin
+
+
+@st.composite
+def cases(draw):
+    numbers = draw(st.lists(st.integers(0, 12), min_size=1, max_size=40))
+    gaps = st.sampled_from([0.0, 0.0, 0.125, 0.5, 1.0, 8.0, 50.0, -3.0])
+    times = np.cumsum(draw(st.lists(gaps, min_size=len(numbers), max_size=len(numbers)))).tolist()
+    events, present, coming = [], set(range(WORKERS)), WORKERS
+    moment = 0
+    by_time = draw(st.booleans())
+    for what in draw(st.lists(st.sampled_from(["add", "remove", "crash", "capacity"]), max_size=4)):
+        moment += draw(st.integers(0, 10))
+        argument = None
+        if what == "add":
+            present.add(coming)
+            coming += 1
+        elif what == "capacity":
+            argument = {draw(st.integers(0, WORKERS - 1)): draw(st.sampled_from(POWERS))}
+        elif len(present) > 1:
+            argument = draw(st.sampled_from(sorted(present)))
+            present.remove(argument)
+        else:
+            continue
+        events.append((what, None, moment, argument) if by_time else (what, moment, None, argument))
+    return {
+        "stream": Given(tuple(numbers), tuple(times), cut=draw(st.integers(1, 50))),
+        "capacity": [draw(st.sampled_from(POWERS)) for _ in range(coming)],
+        "events": events,
+        "sources": draw(st.integers(1, 3)),
+        "bound": draw(st.none() | st.integers(1, 4)),
+        "rate": draw(st.none() | st.sampled_from(POWERS)),
+        "delay": draw(st.sampled_from([0.0, 1.0, 4.5])),
+        "probe": draw(st.none() | st.sampled_from([1.0, 8.0])),
+    }
+
+
+@pytest.mark.parametrize("name", ["hash", "pkg", "shuffle", "listener"])
+@given(case=cases())
+@settings(max_examples=40)
+def test_every_queue_is_the_naive_simulators(name, case):
+    check(*run_both(name, **case))
+
+
+@pytest.mark.parametrize("bound", [None, 3])
+def test_a_longer_run_with_everything_in_it_is_the_naive_simulators_too(bound):
+    events = [
+        ("capacity", 60, None, {0: 0.25, 1: 0.25}),
+        ("add", 100, None, None),
+        ("crash", 160, None, 1),
+        ("remove", None, 60, 0),
+        ("capacity", 300, None, {4: 4.0, 2: 0.5}),
+    ]
+    options = {"capacity": [1.0, 2.0, 1.0, 0.5, 1.0], "events": events, "sources": 3, "rate": 4.0, "delay": 1.5}
+    result, heard, naive = run_both("listener", skewed(400, cut=97), **options, bound=bound)
+    check(result, heard, naive)
+    assert result.lost > 0
+    assert result.stalled > 0 or bound is None
+    assert len(heard) > 50
+    assert len(result.events) == 5
+
+
+# ---------------------------------------------------------------- what they promise
+
+
+def queue_free(result):
+    """What a result says without queues."""
+    return {
+        name: getattr(result, name)
+        for name in ("load", "replicas", "imbalance", "samples", "max_over_mean", "mean_imbalance_fraction", "keys")
+    }
+
+
+@pytest.mark.parametrize("name", sorted(SCHEMES))
+def test_queues_change_no_decision_of_a_scheme_that_does_not_listen(name):
+    stream = skewed(300)  # a tuple a second
+    scheme = scheme_for(name, 5, stream.key_ids)
+    if hasattr(scheme, "observe"):
+        pytest.skip(f"{name} listens")
+    (without,) = simulate(stream, [scheme], sources=2)
+    (with_queues,) = simulate(stream, [scheme], sources=2, queues=Queues())
+    assert queue_free(with_queues) == queue_free(without)
+    assert without.makespan is without.latency_mean is without.queue_samples is without.events is None
+
+
+def test_every_tuple_is_done_waiting_or_lost_at_every_moment():
+    events = ["t=200 crash 1", "t=300 add", "t=500 capacity 0:0.1", "t=700 crash 0"]
+    (result,) = simulate(skewed(1000, cut=130), [make("pkg", 5)], queues=Queues(utilisation=1.2), events=events)
+    assert result.lost > 0
+    assert result.done + result.lost == result.messages == sum(result.load)
+    for sample in result.queue_samples:
+        assert sample.done + sample.waiting + sample.lost == sample.messages
+    assert result.queue_samples[-1].waiting == result.waiting > 0
+    assert result.queue_samples[-1].messages == 1000
+
+
+def test_samples_tell_of_the_time_since_the_one_before():
+    (result,) = simulate(skewed(1000), [make("pkg", 5)], queues=Queues(utilisation=0.9), samples=20)
+    samples = result.queue_samples
+    done = np.diff([0, *(sample.done for sample in samples)])
+    means = [sample.latency_mean or 0 for sample in samples]
+    still = result.done - samples[-1].done
+    noted = (done * means).sum()
+    assert result.latency_mean * result.done >= noted
+    assert still == result.waiting
+    times = np.diff([0, *(sample.time for sample in samples)])
+    throughput = [sample.throughput for sample in samples]
+    assert (throughput * times).tolist() == pytest.approx(done.tolist())
+
+
+@given(stall=st.integers(1, 5))
+def test_a_bound_is_never_exceeded_and_nothing_is_lost_to_it(stall):
+    (result,) = simulate(skewed(300), [make("hash", 5)], queues=Queues(utilisation=2.0, bound=stall))
+    assert result.longest_queue <= stall
+    assert result.done == 300
+    assert result.stalled > 0
+    assert result.latency_max <= stall + 1e-9  # a second a tuple
+
+
+def test_with_equal_load_the_processing_time_is_that_of_one_workers_share():
+    """FISH's measure: tuples come as fast as all workers together can take them."""
+    (even,) = simulate(Zipf(0, 10, 1000), [make("shuffle", 10)], queues=Queues(utilisation=1.0))
+    assert even.rate == 10
+    assert even.makespan == pytest.approx(1000 / 10 - 1 / 10 + 1)  # the last tuple comes at 99.9 s
+    (mixed,) = simulate(Zipf(0, 10, 1000), [make("shuffle", 10)], queues=Queues(utilisation=1.0, capacity="0-4:2"))
+    assert mixed.rate == 15
+    assert mixed.makespan == pytest.approx(100, abs=1)  # the slow half has 100 tuples each, at one a second
+    assert mixed.utilisation == pytest.approx([0.75] * 5 + [1.5] * 5)
+
+
+def test_capacities_come_from_a_number_a_sequence_or_a_text():
+    def capacity_of(given):
+        (result,) = simulate(skewed(10), [make("hash", 4)], queues=Queues(capacity=given))
+        return result.capacity
+
+    assert capacity_of(3) == [3] * 4
+    assert capacity_of([2, 5]) == [2, 5, 1, 1]
+    assert capacity_of(np.array([2.0, 5.0])) == [2, 5, 1, 1]
+    assert capacity_of("0-2:5") == [5, 5, 5, 1]
+    assert capacity_of(" 7 , 1:5,3:2 ") == [7, 5, 7, 2]
+
+
+def test_without_a_rate_tuples_come_at_their_own_times_late_ones_at_the_latest_seen():
+    stream = Given((1, 1, 1, 1), times=(5.0, 2.0, 9.0, 9.0))
+    (result,) = simulate(stream, [make("hash", 1)], queues=Queues())
+    assert result.rate is None
+    assert (result.makespan, result.latency_max) == (6.0, 2.0)  # done at 6, 7, 10, 11
+
+
+def test_results_with_queues_are_plain_values_and_come_back():
+    for stream in (skewed(300), Given(()), skewed(1)):
+        (result,) = simulate(stream, [make("pkg", 5)], queues=Queues(rate=3.0), events=["t=100 add"])
+        text = json.dumps(result.to_dict(), allow_nan=False)
+        assert Result.from_dict(json.loads(text)) == result
+
+
+@given(cut=st.integers(1, 300))
+@settings(max_examples=8)
+def test_the_size_of_chunks_does_not_matter_to_queues(cut):
+    events = [Event("crash", message=100, workers=(1,)), Event("capacity", time=20.25, capacity="0:4"), "t=180 add"]
+    queues = Queues(utilisation=1.0, bound=6, feedback_delay=0.3)
+    results = []
+    for stream in (skewed(300), skewed(300, cut=cut)):
+        (result,) = simulate(stream, [listening.Listener(5, 1.5)], sources=3, queues=queues, events=events)
+        results.append(result.to_dict() | {"seconds": 0, "messages_per_second": 0, "stream_seconds": 0, "stream": ""})
+    assert results[0] == results[1]
+
+
+# ---------------------------------------------------------------- latencies
+
+
+def latencies_of(values):
+    found = Latencies()
+    found.make_room(len(values))
+    for value in values:
+        note(found.record, np.float64(value))
+    return found
+
+
+@given(values=st.lists(st.floats(1e-11, 1e11), min_size=1, max_size=200))
+@settings(max_examples=50)
+def test_percentiles_are_exact_at_first_and_within_a_256th_beyond(values):
+    exact = latencies_of(values)
+    beyond = Latencies()  # as if the room for exact ones were used up
+    for value in values:
+        note(beyond.record, np.float64(value))
+    from_buckets = beyond.snapshot().since(latency_module.NOTHING)
+    for rank in (50, 95, 99):
+        expected = np.percentile(values, rank, method="inverted_cdf")
+        assert exact.summary()[f"latency_p{rank}"] == expected
+        assert from_buckets[f"latency_p{rank}"] == pytest.approx(expected, rel=1 / 256)
+    assert exact.summary()["latency_mean"] == pytest.approx(np.mean(values))
+
+
+def test_a_long_run_says_that_its_percentiles_come_from_buckets(monkeypatch):
+    exact, queues = simulate(skewed(400), [make("pkg", 5)], queues=Queues(utilisation=0.9))[0], Queues(utilisation=0.9)
+    monkeypatch.setattr(latency_module, "EXACT", 100)
+    (result,) = simulate(skewed(400), [make("pkg", 5)], queues=queues)
+    assert (exact.latency_exact, result.latency_exact) == (True, False)
+    assert result.latency_mean == exact.latency_mean
+    for rank in (50, 95, 99):
+        assert getattr(result, f"latency_p{rank}") == pytest.approx(getattr(exact, f"latency_p{rank}"), rel=1 / 256)
+
+
+# ---------------------------------------------------------------- reports
+
+
+def heard_by(sources, delay=0.0, period=2.0, messages=60):
+    listening.HEARD.clear()
+    simulate(
+        skewed(messages),
+        [listening.Listener(6, period)],
+        sources=sources,
+        queues=Queues(rate=4.0, feedback_delay=delay),
+    )
+    return list(listening.HEARD)
+
+
+def test_reports_are_of_whole_slots_and_only_of_workers_that_executed_something():
+    reports = heard_by(1)
+    assert [report.now for report in reports] == [2.0 * i for i in range(1, len(reports) + 1)]
+    for report in reports:
+        assert report.seconds == 2.0
+        assert (report.tuples > 0).all()
+        assert ((report.busy > 0) & (report.busy <= 2)).all()
+    assert any(len(report.workers) < 6 for report in reports)
+
+
+def test_without_queues_a_scheme_that_listens_hears_nothing():
+    listening.HEARD.clear()
+    simulate(skewed(60), [listening.Listener(6)])
+    assert listening.HEARD == []
+
+
+def test_a_delay_longer_than_the_stream_leaves_the_scheme_as_if_deaf():
+    assert heard_by(2, delay=1e6) == []
+    assert len(heard_by(2, delay=5.0)) < len(heard_by(2))
+
+
+def test_pauses_of_a_million_slots_cost_nothing():
+    stream = Given((1, 2, 3), times=(0.0, 1e9, 1e9 + 1))
+    listening.HEARD.clear()
+    simulate(stream, [listening.Listener(2, 1e-3)], queues=Queues(capacity=100.0))
+    assert sum(int(report.tuples.sum()) for report in listening.HEARD) == 2
+
+
+def test_the_oracle_of_a_scheme_that_listens_is_refused():
+    with pytest.raises(InputError, match=r"^oracle: a scheme that listens to workers has none"):
+        simulate(skewed(10), [listening.Listener(2)], queues=Queues(), oracle=True)
+
+
+def test_a_scheme_that_listens_says_how_often():
+    with pytest.raises(InputError, match=r"^report_every: must be seconds from 1e-09 to 1e\+12, not 0.0$"):
+        simulate(skewed(10), [listening.Listener(2, 0)], queues=Queues())
+
+
+def test_the_evolving_stream_runs_through_queues():
+    (result,) = simulate(Evolving(1.4, 100, 1000), [make("pkg", 8)], queues=Queues(utilisation=1.0))
+    assert result.done == 1000
