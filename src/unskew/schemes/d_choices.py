@@ -29,7 +29,7 @@ import numpy.typing as npt
 
 from unskew.errors import InputError
 from unskew.kernels import kernel
-from unskew.least import new_least
+from unskew.least import new_least, sort_positions
 from unskew.members import Names
 from unskew.scheme import register
 from unskew.schemes.head import check_head, check_head_state, counters, is_head, least_loaded_of_all, resized_head
@@ -65,19 +65,18 @@ def fan_out(head_shares: npt.NDArray[np.float64], tail_share: float, workers: in
 
     Walks through the prefixes round and round, raises d wherever one fails, and is done when all pass in a row.
     """
-    shares = np.sort(head_shares)[::-1]
-    if len(shares) == 0 or workers <= 2:
+    if len(head_shares) == 0 or workers <= 2:
         return min(2, workers)
-    first_shares = np.cumsum(shares)
+    first_shares = _sums_of_largest(head_shares)
     limit = 1.0 / workers + epsilon
     # The first prefix needs p_1 <= b_1 * limit, and b_1 <= d. One less, against rounding.
-    choices = max(2, np.int64(np.ceil(min(shares[0] / limit, float(workers)))) - 1)
+    choices = max(2, np.int64(np.ceil(min(first_shares[0] / limit, float(workers)))) - 1)
     prefix, passed = 0, 0
-    while passed < len(shares) and choices < workers:
+    while passed < len(head_shares) and choices < workers:
         reach = 1.0 - ((workers - 1.0) / workers) ** ((prefix + 1.0) * choices)  # b_h / W
         others = first_shares[-1] - first_shares[prefix]
         if first_shares[prefix] + reach**choices * others + reach**2 * tail_share <= workers * reach * limit:
-            prefix = (prefix + 1) % len(shares)
+            prefix = (prefix + 1) % len(head_shares)
             passed += 1
         else:
             choices += 1
@@ -86,17 +85,29 @@ def fan_out(head_shares: npt.NDArray[np.float64], tail_share: float, workers: in
 
 
 @kernel
+def _sums_of_largest(shares):
+    """p_1, p_1 + p_2, ..."""
+    ascending = np.arange(len(shares))
+    sort_positions(ascending, shares)
+    sums, total = np.empty(len(shares), np.float64), 0.0
+    for i in range(len(shares)):
+        total += shares[ascending[-1 - i]]
+        sums[i] = total
+    return sums
+
+
+@kernel
 def _find_choices(scheme, state):
     """d for the present head, and when to look again."""
     tuples = state.total[0]
     shares = np.empty(state.used[0], np.float64)
-    keys = 0
+    keys, tail_share = 0, 1.0
     for counter in range(len(shares)):
         if is_head(scheme, state, counter):
             shares[keys] = (state.counts[counter] - state.errors[counter]) / tuples
+            tail_share -= shares[keys]
             keys += 1
-    head = shares[:keys]
-    state.choices[0] = fan_out(head, 1.0 - head.sum(), scheme.workers, scheme.epsilon)
+    state.choices[0] = fan_out(shares[:keys], tail_share, scheme.workers, scheme.epsilon)
     state.due[0] = tuples + max(1.0, min(tuples / GROWTH, MOST_CAPACITIES * len(state.counts)))
 
 

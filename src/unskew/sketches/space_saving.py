@@ -30,8 +30,8 @@ import numpy.typing as npt
 from unskew.errors import InputError
 from unskew.hashing import KeyIds
 from unskew.kernels import kernel
-from unskew.key_table import EMPTY, check_table, fill, find, new_table, remove
-from unskew.least import check_least, least, new_least, scale
+from unskew.key_table import EMPTY, KeyTable, check_table, fill, find, new_table, remove
+from unskew.least import Least, check_least, least, new_least, scale
 
 MOST_TUPLES = 2.0**53  # until which a float64 counts one by one
 
@@ -61,27 +61,22 @@ def new_sketch(capacity: int) -> SpaceSaving:
 @kernel
 def count_key(sketch, key):
     """Count one tuple; the number of the key's counter, which it may have got just now."""
+    table = KeyTable(sketch.keys, sketch.values, sketch.used)  # narrow types, which all schemes share once compiled
     sketch.total[0] += 1.0
-    slot = find(sketch, key)
+    slot = find(table, key)
     counter = np.int64(sketch.values[slot])
     if counter == EMPTY:
         if sketch.used[0] < len(sketch.counts):
             counter = sketch.used[0]
+            fill(table, slot, key, counter)
         else:
-            counter = least(sketch, sketch.counts)
+            counter = least(Least(sketch.waiting, sketch.span, sketch.beyond), sketch.counts)
             sketch.errors[counter] = sketch.counts[counter]
-        _give(sketch, counter, slot, key)
+            fill(table, slot, key, counter)
+            remove(table, find(table, sketch.counted[counter]))
+        sketch.counted[counter] = key
     sketch.counts[counter] += 1.0
     return counter
-
-
-@kernel
-def _give(sketch, counter, slot, key):
-    """Give a counter to a new key, whose empty slot is known."""
-    fill(sketch, slot, key, counter)
-    if sketch.used[0] > len(sketch.counts):
-        remove(sketch, find(sketch, sketch.counted[counter]))
-    sketch.counted[counter] = key
 
 
 @kernel
@@ -94,7 +89,7 @@ def count_keys(sketch, keys):
 @kernel
 def decay(sketch, factor):
     """Multiply everything counted so far by `factor`, above 0 and at most 1. Costs the number of counters."""
-    scale(sketch, sketch.counts, factor)
+    scale(Least(sketch.waiting, sketch.span, sketch.beyond), sketch.counts, factor)
     for counter in range(len(sketch.errors)):
         sketch.errors[counter] *= factor
     sketch.total[0] *= factor
