@@ -78,8 +78,8 @@ def overhead(folder: Path, size: Size) -> list[Target]:
                 literal: lambda: drain(repartition(df, "key", W, plan=few)),
                 joined: lambda: drain(repartition(df, "key", W, plan=many)),
                 "online, pkg": lambda: drain(repartition(df, "key", W, "pkg", mode="online")),
-                "making the plan": lambda: plan_for(df, "key", W),
-                "making the plan, 10 % sampled": lambda: plan_for(df, "key", W, sample=0.1),
+                "making the plan": lambda: plan_for(df, "key", W, names=False),
+                "making the plan, 10 % sampled": lambda: plan_for(df, "key", W, sample=0.1, names=False),
             },
             size.rounds,
         )

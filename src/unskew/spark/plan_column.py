@@ -2,7 +2,7 @@
 
 Small plans, which most are, become one expression over constant arrays: a perfect hash table. Spark's own ``hash`` of
 the key has 32 bits; its low ones pick a displacement, which leads its high ones to the only slot where the key can be
-("hash and displace", Pagh 1999). Two look-ups for a cold key, five for a hot one, however many hot keys there are: a
+("hash and displace", Pagh 1999). Two look-ups for a cold key, four for a hot one, however many hot keys there are: a
 broadcast join costs more than twice as much, and a map literal, which Spark searches one by one, more than ten times as
 much with 500 hot keys (``benchmarks/spark_batch.py``). Constants travel with every task, so plans with very many places
 are joined after all.
@@ -20,13 +20,14 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 from unskew.plan import HotKey, Plan
 from unskew.spark.keys import free_name, key_id
 
+COUNT_BITS = 15  # of an int, for the number of a key's places; the others say where they begin
 MOST_CONSTANTS = 20_000  # places of a plan that become constants; from about 100,000 on a join is faster
 
 
 def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
     """The salt that `plan` gives to a row with the key `columns`; None where the plan is too large for constants.
 
-    `turn` is the number by which the rows of a hot key take their places.
+    `turn` is the number by which the rows of a hot key take their places, an int from 0 on.
     """
     if not plan.hot_keys:
         return F.lit(plan.cold_salt)
@@ -35,16 +36,16 @@ def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
     by_hash = {_hash_of(hot): hot.salts for hot in reversed(plan.hot_keys)}  # of two with one hash the hotter
     displacements, slots = perfect_slots(by_hash)
     nowhere = next(iter(by_hash))  # is in a slot of its own, so in an empty one it is never found
-    first, count, places = [], [], list[int]()
+    ranges, places = [], list[int]()
     for found in slots:
         salts = (plan.cold_salt,) if found is None else by_hash[found]
-        first.append(len(places))
-        count.append(len(salts))
+        ranges.append(len(places) << COUNT_BITS | len(salts))
         places += salts
     hashed = F.hash(*columns)
     displacement = _at(displacements, hashed.bitwiseAND(F.lit(len(displacements) - 1)))
     slot = F.shiftright(hashed, 16).bitwiseXOR(displacement).bitwiseAND(F.lit(len(slots) - 1))
-    place = _at(first, slot) + F.pmod(turn, _at(count, slot)).cast("int")
+    range_ = _at(ranges, slot)
+    place = F.shiftright(range_, COUNT_BITS) + turn % range_.bitwiseAND(F.lit((1 << COUNT_BITS) - 1))
     is_hot = _at([nowhere if found is None else found for found in slots], slot) == hashed
     return F.when(is_hot, _at(places, place)).otherwise(F.lit(plan.cold_salt))
 
@@ -55,7 +56,7 @@ def with_joined_salt(df: DataFrame, columns: list[Column], turn: Column, plan: P
     entries = [(int(np.uint64(hot.key_id).view(np.int64)), list(hot.salts)) for hot in plan.hot_keys]
     table = df.sparkSession.createDataFrame(entries, f"{key} bigint, {places} array<int>")
     joined = df.join(F.broadcast(table), key_id(*columns) == F.col(key), "left")
-    place = F.get(F.col(places), F.pmod(turn, F.size(places)).cast("int"))
+    place = F.get(F.col(places), turn % F.size(places))
     return joined.withColumn(salt, F.coalesce(place, F.lit(plan.cold_salt))).drop(key, places)
 
 
