@@ -1,4 +1,4 @@
-"""The consistent-hash ring again, in plain slow Python: a sorted list, and walks that look at every node."""
+"""The consistent-hash ring and FISH again, in plain slow Python: sorted lists, dicts, walks that look at every node."""
 
 import struct
 
@@ -21,3 +21,96 @@ def first_workers(nodes, key, count):
     home = naive.candidate(key, KEY_SALT, 2**32)
     clockwise = [node for node in nodes if node[0] >= home] + [node for node in nodes if node[0] < home]
     return list(dict.fromkeys(slot for _, _, slot in clockwise))[:count]
+
+
+class Fish:
+    """One source. `number` is the type of the counts: float as in the kernel, Fraction for exact ones."""
+
+    def __init__(
+        self,
+        workers,
+        epoch=1000,
+        capacity=1000,
+        alpha=0.2,
+        theta=0,
+        least=2,
+        interval=10.0,
+        virtual_nodes=128,
+        number=float,
+    ):
+        self.workers, self.epoch, self.capacity, self.alpha = workers, epoch, capacity, alpha
+        self.theta, self.total = theta, number(0)
+        self.least, self.interval, self.number = least, interval, number
+        self.key_at, self.count, self.widest = [], [], []  # one entry a counter
+        self.in_epoch = 0
+        self.backlog, self.pace, self.known = [0.0] * workers, [1.0] * workers, False
+        self.drained_at, self.paces = None, {}
+        self.nodes = ring_nodes(range(workers), virtual_nodes)
+        self.walks = {}  # key -> all workers in the order of its walk
+
+    def candidates(self, key, fan_out):
+        if fan_out == self.workers:
+            return list(range(self.workers))
+        if not self.nodes:
+            return [naive.candidate(key, j, self.workers) for j in range(fan_out)]
+        if key not in self.walks:
+            self.walks[key] = first_workers(self.nodes, key, self.workers)
+        return self.walks[key][:fan_out]
+
+    def is_hot(self, count):
+        return count > (self.theta * self.total if self.theta else self.total / (4 * self.workers))
+
+    def end_epoch(self):
+        self.count = [count * self.alpha for count in self.count]
+        self.total *= self.alpha
+        self.in_epoch = 0
+
+    def observe(self, paces):
+        """`paces`: worker -> seconds a tuple, of those that report now."""
+        self.paces |= paces
+        if self.paces:
+            mean = sum(self.paces.values()) / len(self.paces)
+            self.pace = [self.paces.get(worker, mean) for worker in range(self.workers)]
+            self.known = True
+
+    def route(self, key, now=0.0):
+        if self.in_epoch == self.epoch:
+            self.end_epoch()
+        self.in_epoch += 1
+        self.total += self.number(1)
+        if key in self.key_at:
+            mine = self.key_at.index(key)
+        elif len(self.key_at) < self.capacity:
+            mine = len(self.key_at)
+            self.key_at.append(key)
+            self.count.append(self.number(0))
+            self.widest.append(0)
+        else:
+            mine = self.count.index(min(self.count))
+            self.key_at[mine], self.widest[mine] = key, 0
+        self.count[mine] += 1
+        self.top = max(self.count)
+
+        fan_out = 2
+        if self.is_hot(self.count[mine]):
+            index = 0
+            while self.count[mine] * 2 ** (index + 1) <= self.top:
+                index += 1
+            self.widest[mine] = max(self.widest[mine], self.workers // 2**index, self.least)
+            fan_out = self.widest[mine]
+        fan_out = min(fan_out, self.workers)
+
+        if self.drained_at is None:
+            self.drained_at = now
+        if self.known and now > self.drained_at + self.interval:
+            elapsed = now - self.drained_at
+            self.backlog = [max(0.0, c - elapsed / p) for c, p in zip(self.backlog, self.pace, strict=True)]
+            self.drained_at = now
+        worker = min(self.candidates(key, fan_out), key=lambda w: self.backlog[w] * self.pace[w])
+        self.backlog[worker] += 1
+        return worker
+
+
+def fish(stream, workers, times=None, **parameters):
+    source = Fish(workers, **parameters)
+    return [source.route(key, now) for key, now in zip(stream, times or [0.0] * len(stream), strict=True)]

@@ -1,11 +1,13 @@
 """The naive twin of every scheme: stream of key ids, workers, parameters -> list of workers."""
 
 import naive
+import naive_fish
 import naive_heads
 
 TWINS = {
     "d_choices": naive_heads.head_and_tail,
     "fanout": naive.fanout,
+    "fish": naive_fish.fish,
     "hash": naive.key_grouping,
     "off_greedy": naive.off_greedy,
     "on_greedy": naive.on_greedy,

@@ -2,6 +2,7 @@
 
 from unskew.schemes.d_choices import DChoices
 from unskew.schemes.fanout import Fanout
+from unskew.schemes.fish import Fish
 from unskew.schemes.hash import Hash
 from unskew.schemes.off_greedy import OffGreedy
 from unskew.schemes.on_greedy import OnGreedy
@@ -10,4 +11,15 @@ from unskew.schemes.potc import StaticPotc
 from unskew.schemes.shuffle import Shuffle
 from unskew.schemes.w_choices import WChoices
 
-__all__ = ["DChoices", "Fanout", "Hash", "OffGreedy", "OnGreedy", "PartialKey", "Shuffle", "StaticPotc", "WChoices"]
+__all__ = [
+    "DChoices",
+    "Fanout",
+    "Fish",
+    "Hash",
+    "OffGreedy",
+    "OnGreedy",
+    "PartialKey",
+    "Shuffle",
+    "StaticPotc",
+    "WChoices",
+]

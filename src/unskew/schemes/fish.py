@@ -1,0 +1,272 @@
+"""FISH: keys that are hot *now* get many workers, and each tuple goes to the candidate where it waits least.
+
+Paper: He et al., "FISH", sections 4 and 5. Algorithm 1 counts recent keys: SpaceSaving with K_max counters (ReplaceMin
+is its rule), all of them multiplied by alpha after every N_epoch tuples. Algorithm 2 (CHK) gives a key with a share
+f_k > theta the number of candidates d = W / 2^floor(log2(f_top / f_k)), at least d_min and at least M_k, the most that
+it has had; any other key has 2. Section 5: candidates are the first d distinct workers on a consistent-hash ring.
+Algorithm 3 sends the tuple to the candidate with the shortest waiting time C_w * P_w: tuples not yet processed, times
+seconds a tuple.
+
+Where the paper leaves a choice, and what it means:
+- f_k is c_k over the sum of all counters, the present tuple counted: each tuple adds 1 to the sum, the decay multiplies
+  it. f_top / f_k is then a ratio of counts, and its logarithm is taken by doubling, without rounding. d is rounded down.
+- d_min is "related to the sum of the frequency of all hot keys", no more. It is 2 here. CHK alone gives every hot key
+  d >= f_k W / f_top, hence the f_k W workers that it needs. Tried on the evolving Zipf stream (1M tuples, 10^5 keys):
+  the mean need of a hot key, W F_hot / hot keys, and W F_hot itself balance no better and cost replicas.
+
+      replicas a key      z=1.0, W=64  W=128   z=1.4, W=64  W=128   z=2.0, W=64  W=128
+      d_min = 2                 1.54    1.79         1.24    1.26         1.44    1.65
+      mean need                 1.54    1.79         1.25    1.31         1.53    1.92
+      W F_hot                   1.59    2.01         1.34    1.64         1.77    2.40
+
+  Highest load over mean, in windows of 20,000 tuples, worst of all: at most 1.02 for each of them (W-Choices up to 4.3,
+  where the ranking turns; PKG 69).
+- While the sum of the counters is under 4 W, as at the start, one tuple is a share above theta: every key is hot, though
+  the less it has been seen beside the top the narrower. The sum is N_epoch alpha / (1 - alpha), 250 by default, after a
+  decay: an epoch of 16 W tuples or more avoids it. Hence the replicas of W = 128 above.
+- M_k is kept with the counter: a key that is replaced is forgotten, and starts at 0 if it comes back. Since the
+  candidates of a smaller d are the first ones of a larger d, it then uses workers that it has used before. M_k of a key
+  that has cooled down is kept, but it has 2 candidates until it is hot again.
+- With d = W the workers are scanned in the order of their slots, else in the order of the ring; ties go to the first.
+- Line 7 adds N_w, the tuples assigned, to C_w, which line 18 has counted already. Each tuple is counted once here.
+- Lines 4-10 drain T seconds of work when more than T have passed, and forget what passed beyond T. We drain what
+  really elapsed since the last time: after a pause, queues are as empty as they are.
+- P_w comes from the workers' reports, every T seconds. Until the first one nothing is drained, since nobody knows how
+  long a tuple takes: C_w is then what was sent, as in PKG; with it, all the time since the first tuple is drained. A
+  worker that has not reported yet is taken as the mean of those that have. ``interval=inf`` ignores the reports: the
+  paper's "without heuristic assignment" (Fig. 16).
+- Each source knows its own tuples only, and believes that workers work for it alone. With several sources it drains too
+  much; at worst C_w is what it has sent since the last drain.
+- When workers come and go, a key loses only candidates that have gone, see `ring`. A new worker starts with an empty
+  queue where queues are known; where C_w is all that was ever sent, with the least of the others, lest everything be
+  sent to it. ``virtual_nodes=0`` hashes modulo W instead (Fig. 17): candidates as in `pkg`, collisions stay.
+- ``alpha=1`` counts for life (Fig. 14), ``alpha=0`` forgets each epoch (Fig. 12); ``least=W`` is the rule of W-Choices
+  (Fig. 15).
+- The decay rounds. Exact counts would, in rare ties, decide otherwise: 12 of 80,000 decisions in 40 random set-ups with
+  short epochs and few counters, none in 39 of them.
+
+State: 32 bytes for each counter, and 1.6 kB for each worker with 128 virtual nodes; at most 2^22 nodes.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.hashing import candidate
+from unskew.kernels import kernel
+from unskew.members import Names, WorkerReport, carried_over
+from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, new_ring, next_worker, start_walk
+from unskew.scheme import register, require_integer
+from unskew.sketches.space_saving import SpaceSaving, check_sketch, count_key, decay, new_sketch
+
+MOST_COUNTERS = 2_000_000
+TAIL = 2  # candidates of a key that is not hot
+
+
+class State(NamedTuple):
+    keys: npt.NDArray[np.uint64]  # this and the next nine: a SpaceSaving sketch of the keys, K and c_k
+    values: npt.NDArray[np.int32]
+    used: npt.NDArray[np.int64]
+    counted: npt.NDArray[np.uint64]
+    counts: npt.NDArray[np.float64]
+    errors: npt.NDArray[np.float64]
+    total: npt.NDArray[np.float64]
+    waiting: npt.NDArray[np.int64]
+    span: npt.NDArray[np.int64]
+    beyond: npt.NDArray[np.float64]
+    widest: npt.NDArray[np.int32]  # [capacity] M_k: the most candidates that the key below has had
+    widest_of: npt.NDArray[np.uint64]  # [capacity] the key whose M_k it is: that of the counter, or one it replaced
+    top: npt.NDArray[np.float64]  # [1] the largest count
+    in_epoch: npt.NDArray[np.int64]  # [1] tuples of this epoch so far
+    node_position: npt.NDArray[np.uint32]  # this and the next four: a Ring, of nothing without virtual nodes
+    node_worker: npt.NDArray[np.int32]
+    bucket_start: npt.NDArray[np.int32]
+    walk_of: npt.NDArray[np.int64]
+    walks: npt.NDArray[np.int64]
+    backlog: npt.NDArray[np.float64]  # [workers] C_w: tuples sent by this source and not yet processed, as it infers
+    pace: npt.NDArray[np.float64]  # [workers] P_w: seconds a tuple takes; all 1 while no worker has reported
+    reported: npt.NDArray[np.bool_]  # [workers] whether the pace is the worker's own
+    clock: npt.NDArray[np.float64]  # [2] t_pri (-inf before the first tuple); when to drain next (inf: no report yet)
+
+
+@kernel
+def _sketch(state):
+    """The sketch alone: kernels that take fewer arrays are faster."""
+    return SpaceSaving(
+        state.keys,
+        state.values,
+        state.used,
+        state.counted,
+        state.counts,
+        state.errors,
+        state.total,
+        state.waiting,
+        state.span,
+        state.beyond,
+    )
+
+
+@kernel
+def _threshold(scheme, total):
+    """theta, as a count."""
+    return scheme.theta * total if scheme.theta > 0.0 else total / (4.0 * scheme.workers)
+
+
+@kernel
+def _fan_out(scheme, count, top):
+    """Algorithm 2 (CHK), lines 3-6: d of a hot key."""
+    fan_out, doubled = scheme.workers, 2.0 * count
+    while doubled <= top and fan_out > scheme.least:  # floor(log2(f_top / f_k)) times, and without rounding
+        doubled *= 2.0
+        fan_out //= 2
+    return max(fan_out, scheme.least)
+
+
+@kernel
+def _drain(backlog, pace, seconds):
+    """Algorithm 3, lines 5-9: what the workers have done meanwhile."""
+    for worker in range(len(backlog)):
+        backlog[worker] = max(0.0, backlog[worker] - seconds / pace[worker])
+
+
+@kernel
+def _soonest(backlog, pace, key, fan_out, ring):
+    """Algorithm 3, lines 12-17: the candidate with the shortest waiting time, the first of equals."""
+    best, shortest = 0, np.inf
+    on_ring = len(ring.node_worker) > 0 and fan_out < len(backlog)
+    node = start_walk(ring, key) if on_ring else 0
+    for j in range(fan_out):
+        if on_ring:
+            node = next_worker(ring, node)
+            worker = np.int64(ring.node_worker[node])
+        else:
+            worker = candidate(key, j, len(backlog)) if fan_out < len(backlog) else j
+        wait = backlog[worker] * pace[worker]
+        if wait < shortest:
+            best, shortest = worker, wait
+    return best
+
+
+@kernel
+def choose(scheme, state, key, now):
+    sketch = _sketch(state)
+    if state.in_epoch[0] == scheme.epoch:  # Algorithm 1
+        decay(sketch, scheme.alpha)
+        state.top[0] *= scheme.alpha
+        state.in_epoch[0] = 0
+    state.in_epoch[0] += 1
+    counter = count_key(sketch, key)
+    state.top[0] = max(state.top[0], state.counts[counter])
+    if state.widest_of[counter] != key:
+        state.widest_of[counter] = key
+        state.widest[counter] = 0
+
+    fan_out = min(TAIL, scheme.workers)
+    if state.counts[counter] > _threshold(scheme, state.total[0]):
+        fan_out = _fan_out(scheme, state.counts[counter], state.top[0])
+        state.widest[counter] = max(state.widest[counter], fan_out)
+        fan_out = min(np.int64(state.widest[counter]), scheme.workers)
+
+    if state.clock[0] == -np.inf:
+        state.clock[0] = now
+    if now > state.clock[1]:
+        _drain(state.backlog, state.pace, now - state.clock[0])
+        state.clock[0], state.clock[1] = now, now + scheme.interval
+    ring = Ring(state.node_position, state.node_worker, state.bucket_start, state.walk_of, state.walks)
+    worker = _soonest(state.backlog, state.pace, key, fan_out, ring)
+    state.backlog[worker] += 1.0
+    return worker
+
+
+@register(
+    "fish",
+    choose=choose,
+    paper="FISH, sections 4 and 5",
+    when="popularity changes with time, workers are unequal or come and go, and partial results can be merged",
+)
+class Fish(NamedTuple):
+    """FISH: recently hot keys on many workers of a ring, each tuple where it waits least."""
+
+    workers: int  # W
+    epoch: int = 1000  # N_epoch, tuples
+    capacity: int = 1000  # K_max, counters
+    alpha: float = 0.2  # what an epoch's counts are worth in the next; 1 for life
+    theta: float = 0.0  # share from which on a key is hot; 0 for 1/(4 W)
+    least: int = 2  # d_min: fewest candidates of a hot key; W to let every hot key go anywhere, as W-Choices does
+    interval: float = 10.0  # T, seconds; inf to know nothing of the workers but what was sent to them
+    virtual_nodes: int = VIRTUAL_NODES  # of a worker on the ring; 0 to hash modulo W instead
+
+    def check(self) -> None:
+        require_integer("virtual_nodes", self.virtual_nodes, 0, MOST_NODES)
+        require_integer("workers", self.workers, 1, MOST_NODES // max(1, self.virtual_nodes))
+        require_integer("epoch", self.epoch, 1, 2**53)
+        require_integer("capacity", self.capacity, 1, MOST_COUNTERS)
+        require_integer("least", self.least, TAIL, 2**31 - 1)
+        _require_number("alpha", self.alpha, "a number from 0 to 1", 0.0, 1.0)
+        _require_number("theta", self.theta, "0 for 1/(4 workers), or a share up to 1", 0.0, 1.0)
+        _require_number("interval", self.interval, "a number of at least 0 seconds", 0.0, np.inf)
+
+    @property
+    def report_every(self) -> float:
+        return self.interval
+
+    def new_state(self) -> State:
+        return self._state(np.arange(self.workers, dtype=np.int64))
+
+    def _state(self, names: Names) -> State:
+        return State(
+            *new_sketch(self.capacity),
+            np.zeros(self.capacity, np.int32),
+            np.zeros(self.capacity, np.uint64),
+            np.zeros(1),
+            np.zeros(1, np.int64),
+            *new_ring(names if self.virtual_nodes else names[:0], self.virtual_nodes),
+            backlog=np.zeros(self.workers),
+            pace=np.ones(self.workers),
+            reported=np.zeros(self.workers, bool),
+            clock=np.array([-np.inf, np.inf]),
+        )
+
+    def check_state(self, state: State) -> None:
+        check_sketch(state)
+        if self.virtual_nodes:
+            check_ring(state, self.workers)
+        if not (np.isfinite(state.backlog) & (state.backlog >= 0) & np.isfinite(state.pace) & (state.pace > 0)).all():
+            raise InputError("data: backlog and pace must be numbers from 0 on")
+
+    def observe(self, state: State, report: WorkerReport) -> None:
+        """Take P_w from each worker that has done something; the others are taken as the mean of those known."""
+        told = (report.tuples > 0) & (report.busy > 0) & (self.interval < np.inf)
+        if not told.any():
+            return
+        workers = report.workers[told]
+        state.pace[workers] = report.busy[told] / report.tuples[told]
+        state.reported[workers] = True
+        state.pace[~state.reported] = state.pace[state.reported].mean()
+        if state.clock[1] == np.inf:
+            state.clock[1] = state.clock[0] + self.interval
+
+    def resized(self, state: State, before: Names, after: Names) -> "tuple[Fish, State]":
+        """For other workers: what is known of keys stays, and of those workers that stay."""
+        scheme = self._replace(workers=len(after))
+        scheme.check()
+        stays = np.isin(after, before)
+        known = {name: getattr(state, name).copy() for name in (*SpaceSaving._fields, "widest", "widest_of", "top")}
+        known |= {name: getattr(state, name).copy() for name in ("in_epoch", "clock")}
+        backlog, pace, reported = (
+            carried_over(array, before, after) for array in (state.backlog, state.pace, state.reported)
+        )
+        if state.clock[1] < np.inf:
+            backlog[~stays] = 0.0
+            pace[~stays] = state.pace[state.reported].mean()
+        reported[~stays] = False
+        changed = scheme._state(after)._replace(**known, backlog=backlog, pace=pace, reported=reported)
+        return scheme, changed
+
+
+def _require_number(name: str, value: Any, rule: str, least: float, most: float) -> None:
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:
+        raise InputError(f"{name}: must be {rule}, not {value!r}")
