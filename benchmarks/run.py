@@ -1,11 +1,12 @@
 """`make bench`: all benchmarks, one after the other. The last takes some minutes."""
 
 import cold_start
+import heads
 import kernels
 import simulator
 import spark_batch
 import twitter
 
 if __name__ == "__main__":
-    for benchmark in (kernels, simulator, cold_start, spark_batch, twitter):
+    for benchmark in (kernels, heads, simulator, cold_start, spark_batch, twitter):
         benchmark.main()
