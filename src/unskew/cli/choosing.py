@@ -1,11 +1,11 @@
-"""From the options `--scheme`, `--workers` and `--param` to schemes."""
+"""From options to schemes (`--scheme`, `--workers`, `--param`) and to queues (`--rate`, `--capacity` and others)."""
 
 from collections.abc import Callable, Sequence
 
 from unskew.calls import parse_assignment, parse_call
 from unskew.errors import InputError
 from unskew.scheme import SCHEMES, Registration, Scheme, make, registration
-from unskew.simulate import Keys
+from unskew.simulate import Keys, Queues
 
 
 def make_schemes(
@@ -43,3 +43,14 @@ def _read(text: str) -> tuple[Registration, dict[str, object]]:
     if "workers" in call.named:
         raise InputError(f"scheme: {text!r}: the number of workers is set by --workers")
     return registration(call.name), call.named
+
+
+def make_queues(
+    capacity: str, rate: float | None, utilisation: float | None, bound: int | None, feedback_delay: float | None
+) -> Queues | None:
+    """The queues that the options ask for; None where they ask for none."""
+    if not capacity and rate is None and utilisation is None and bound is None:
+        if feedback_delay is not None:
+            raise InputError("feedback-delay: needs queues; add --utilisation, --rate or --capacity")
+        return None
+    return Queues(rate, utilisation, capacity or 1.0, bound, feedback_delay or 0.0)

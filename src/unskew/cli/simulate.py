@@ -9,11 +9,11 @@ from rich.markup import escape
 from rich.table import Table
 
 from unskew import simulate as simulator
-from unskew.cli.choosing import make_schemes
+from unskew.cli.choosing import make_queues, make_schemes
 from unskew.cli.output import check_can_write, console, group_size, notes, print_json, progress_bar, sparkline
 from unskew.plots import check_picture, save_runs
 from unskew.scheme import registration
-from unskew.simulate import Keys, Result
+from unskew.simulate import Keys, Result, parse_event
 from unskew.streams import parse
 
 DEFAULT_STREAM = "zipf(z=1.0, keys=10_000, messages=1_000_000)"
@@ -42,23 +42,56 @@ def simulate(
     ] = "local",
     feed: Annotated[str, typer.Option(help="How tuples reach the sources: round_robin or key.")] = "round_robin",
     oracle: Annotated[bool, typer.Option("--oracle", help="Also measure agreement with a global oracle.")] = False,
+    utilisation: Annotated[
+        float | None,
+        typer.Option(
+            help="Give workers queues, and let tuples come at this share of their total capacity, such as 0.8."
+        ),
+    ] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="The same, but at so many tuples a second. Neither: at the stream's own times.")
+    ] = None,
+    capacity: Annotated[
+        str,
+        typer.Option(help="Tuples a second that a worker executes: 5 for all, or 0-2:5 for workers 0 to 2 (others 1)."),
+    ] = "",
+    queue_bound: Annotated[
+        int | None, typer.Option(help="Most tuples at a worker; the stream waits while there is no room.")
+    ] = None,
+    feedback_delay: Annotated[
+        float | None, typer.Option(help="Seconds until sources that listen hear of their workers.")
+    ] = None,
+    event: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What happens to workers after so many messages (k, M, G) or at so many seconds (s): 't=3M add', "
+            "'t=3M remove 3', 't=30s crash 3' (its queue is lost), 't=6M capacity 0-4:2'; repeat."
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of a generated stream that names none.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf) of balance and load.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Let --plot replace a file.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run, each on a line.")] = False,
 ) -> None:
-    """Route a stream with one or more schemes and measure balance and replicas.
+    """Route a stream with one or more schemes and measure balance and replicas; with queues also latency.
 
     Examples:
 
     [bold]unskew simulate --scheme hash --scheme pkg --stream 'zipf(z=1.2, keys=10_000, messages=1_000_000)'[/bold]
 
     [bold]unskew simulate --scheme pkg --workers 64 --sources 8 --stream events.parquet --key user --plot p.png[/bold]
+
+    Workers 0 to 4 are twice as fast, until one of them crashes:
+
+    [bold]unskew simulate --scheme pkg --scheme hash --utilisation 0.8 --capacity 0-4:2 --event 't=500k crash 0'[/bold]
     """
     tuples = parse(stream, key=key, time=time, seed=seed)
     if plot is not None:
         check_picture(plot)
         check_can_write(plot, force)
+
+    queues = make_queues(capacity, rate, utilisation, queue_bound, feedback_delay)
+    events = {text: parse_event(text) for text in event or []}
 
     def count_keys() -> Keys:
         with progress_bar("counting keys", tuples.length) as done:
@@ -67,8 +100,19 @@ def simulate(
     schemes = make_schemes(scheme or ["hash", "shuffle", "pkg"], workers, param or [], count_keys)
     with progress_bar("routing", tuples.length) as done:
         results = simulator.simulate(
-            tuples, schemes, sources=sources, feed=feed, estimation=estimation, oracle=oracle, progress=done
+            tuples,
+            schemes,
+            sources=sources,
+            feed=feed,
+            estimation=estimation,
+            oracle=oracle,
+            queues=queues,
+            events=list(events.values()),
+            progress=done,
         )
+    for text, happening in events.items():
+        if str(happening) not in (results[0].events or []):
+            notes.print(f"event: '{text}' was due after the last message and did not take place", markup=False)
     if plot is not None:
         save_runs(results, plot, [name_of(result) for result in results])
         notes.print(f"picture written to {plot}", markup=False, soft_wrap=True)
@@ -86,6 +130,12 @@ xKG: over one a key; xbound: over the fewest that allow perfect balance ({bound:
 M/s: million messages routed and measured a second."""
 
 
+QUEUE_LEGEND = """latency: seconds from arrival until done, mean and percentiles{how}. queue: the most
+tuples ever at a worker. max U: work asked of a worker over what it can do.
+done/s: throughput. makespan: seconds from the first arrival until all is done."""
+CHANGED_LEGEND = "Workers came or went: max/mean and I(m) are of those there, since the last time."
+
+
 def _show(results: list[Result]) -> None:
     first = results[0]
     console.print(
@@ -94,11 +144,7 @@ def _show(results: list[Result]) -> None:
         f"{first.estimation} load estimation"
     )
     names = [name_of(result) for result in results]
-    headers = ("scheme", "max/mean", "I(m)/m", "avg I/m", "replicas", "xKG", "xbound", "M/s")
-    table = Table(*headers, box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns:
-        column.no_wrap = True
-        column.justify = "left" if column.header == "scheme" else "right"
+    table = _table("scheme", "max/mean", "I(m)/m", "avg I/m", "replicas", "xKG", "xbound", "M/s")
     for name, result in zip(names, results, strict=True):
         table.add_row(
             name,
@@ -111,17 +157,51 @@ def _show(results: list[Result]) -> None:
             f"{result.messages_per_second / 1e6:.3g}",
         )
     console.print(table, width=max(NARROWEST, console.width), crop=False)
+    if first.makespan is not None:
+        console.print(_queue_table(results, names), width=max(NARROWEST, console.width), crop=False)
     highest = max(max(result.load) for result in results)
     width = max(len(name) for name in names)
-    grouped = group_size(first.workers)
+    grouped = group_size(len(first.load))
     console.print(
-        f"load of {_counted(first.workers, 'worker')}, all to one scale"
+        f"load of {_counted(len(first.load), 'worker')}, all to one scale"
         + (f", each bar the highest of {grouped}:" if grouped > 1 else ":")
     )
     for name, result in zip(names, results, strict=True):
-        agreement = "" if result.agreement is None else f"  agrees with the oracle on {result.agreement:.1%}"
-        console.print(f"  {name:{width}} |{sparkline(result.load, highest)}|{agreement}", soft_wrap=True)
+        remarks = "" if result.agreement is None else f"  agrees with the oracle on {result.agreement:.1%}"
+        remarks += f"  {result.lost:,} messages lost by crashes" if result.lost else ""
+        remarks += f"  waited {_short(result.stalled)} s for room in a queue" if result.stalled else ""
+        console.print(f"  {name:{width}} |{sparkline(result.load, highest)}|{remarks}", soft_wrap=True)
     console.print(LEGEND.format(bound=first.replicas_lower_bound), style="dim", soft_wrap=True)
+    if first.makespan is not None:
+        how = "" if first.latency_exact else " within 0.4 %"
+        console.print(QUEUE_LEGEND.format(how=how), style="dim", soft_wrap=True)
+    if first.members != list(range(first.workers)) and first.members is not None:
+        console.print(CHANGED_LEGEND, style="dim", soft_wrap=True)
+
+
+def _table(*headers: str) -> Table:
+    table = Table(*headers, box=SIMPLE_HEAD, pad_edge=False)
+    for column in table.columns:
+        column.no_wrap = True
+        column.justify = "left" if column.header == "scheme" else "right"
+    return table
+
+
+def _queue_table(results: list[Result], names: list[str]) -> Table:
+    table = _table("scheme", "latency", "p50", "p95", "p99", "queue", "max U", "done/s", "makespan")
+    for name, result in zip(names, results, strict=True):
+        latencies = (result.latency_mean, result.latency_p50, result.latency_p95, result.latency_p99)
+        rest = (result.longest_queue, result.utilisation_max, result.throughput, result.makespan)
+        table.add_row(name, *map(_short, latencies + rest))
+    return table
+
+
+def _short(number: float | None) -> str:
+    """Three significant digits, with k, M or G."""
+    if number is None:
+        return "-"
+    unit = min(3, max(0, len(f"{number:.0f}") - 1) // 3)
+    return f"{number / 1000**unit:.3g}{('', 'k', 'M', 'G')[unit]}"
 
 
 def _counted(number: int, what: str) -> str:

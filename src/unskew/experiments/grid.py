@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from unskew.errors import InputError
 from unskew.scheme import Scheme, registration
-from unskew.simulate import Result, Sample, frequencies, simulate
+from unskew.simulate import Result, frequencies, simulate
 from unskew.streams import Stream
 
 POLL_SECONDS = 0.5
@@ -130,12 +130,8 @@ def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None
 
     frame = spark.range(0, len(jobs), 1, len(jobs)).mapInArrow(tasks, "place long, results string")
     rows = _collect(spark, frame, progress)
-    found = {order[row["place"]]: [_result(values) for values in json.loads(row["results"])] for row in rows}
+    found = {order[row["place"]]: [Result.from_dict(values) for values in json.loads(row["results"])] for row in rows}
     return Runs(Run(job, result) for number, job in enumerate(jobs) for result in found[number])
-
-
-def _result(values: dict[str, Any]) -> Result:
-    return Result(**(values | {"samples": [Sample(**sample) for sample in values["samples"]]}))
 
 
 def _collect(spark: Any, frame: Any, progress: Callable[[int], None]) -> list[Any]:

@@ -125,8 +125,8 @@ class QueueRun:
         )
         return _Moment(sample, self._time + workers.stalled, workers.latencies.snapshot())
 
-    def result(self) -> dict[str, Any]:
-        """The fields of a Result, after all queues have run empty."""
+    def result(self, names: int) -> dict[str, Any]:
+        """The fields of a Result, after all queues have run empty; `names` workers have been there in all."""
         moments: list[_Moment | None] = [None, *self._samples.samples]
         samples = [
             moment.after(earlier, self._start) for earlier, moment in zip(moments, moments[1:], strict=False) if moment
@@ -138,7 +138,7 @@ class QueueRun:
         makespan = workers.last_done - self._start if done else 0.0
         return {
             "rate": self.rate,
-            "capacity": self._capacity.tolist(),
+            "capacity": self._capacity[:names].tolist(),
             "queue_bound": self._bound,
             "done": done,
             "waiting": waiting,
@@ -147,7 +147,7 @@ class QueueRun:
             **workers.latencies.summary(),
             "latency_max": workers.latencies.highest,
             "latency_exact": workers.latencies.exact,
-            "utilisation": utilisation.tolist(),
+            "utilisation": utilisation[:names].tolist(),
             "utilisation_max": float(utilisation[present].max()),
             "utilisation_imbalance": float(utilisation[present].max() - utilisation[present].mean()),
             "throughput": done / makespan if makespan > 0 else None,

@@ -188,7 +188,7 @@ class Run:
         seconds = self._seconds + key_seconds
         replicas = None if self._replicas is None else len(self._replicas)
         bound = None if keys is None else replicas_lower_bound(keys.counts, self._scheme.workers)
-        total = self._load_before.copy()
+        total = self._load_before[: self._next_name].copy()
         total[self._names] += load.vector
         return Result(
             scheme=registration_of(self._scheme).name,
@@ -218,7 +218,7 @@ class Run:
             samples=load.samples,
             members=self._names.tolist() if self._setting.events else None,
             events=self._took_place if self._setting.events else None,
-            **({} if self._queues is None else self._queues.result()),
+            **({} if self._queues is None else self._queues.result(self._next_name)),
         )
 
 

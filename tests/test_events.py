@@ -1,0 +1,220 @@
+"""Events: how they are written, what they do to workers and metrics, and what is refused."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from command import runner
+from samples import scheme_for
+from test_simulate import Given, metrics_of, skewed
+from unskew import InputError, make
+from unskew.simulate import Event, Queues, parse_event, simulate
+from unskew.streams import parse
+
+STREAM = "zipf(z=1.0, keys=100, messages=700)"
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    return runner(capsys, monkeypatch)
+
+
+# ---------------------------------------------------------------- how they are written
+
+
+@pytest.mark.parametrize(
+    ("text", "event"),
+    [
+        ("t=6M capacity 0-4:2", Event("capacity", message=6_000_000, capacity="0-4:2")),
+        ("t=3k add", Event("add", message=3000)),
+        (" t=1.5G  add  2 ", Event("add", message=1_500_000_000, count=2)),
+        ("t=1e3 remove 3", Event("remove", message=1000, workers=(3,))),
+        ("t=30s crash 3, 5-7", Event("crash", time=30.0, workers=(3, 5, 6, 7))),
+        ("t=-2.5s add", Event("add", time=-2.5)),
+    ],
+)
+def test_events_are_written_as_they_are_said(text, event):
+    assert parse_event(text) == event
+    assert parse_event(str(event)) == event
+
+
+RULE = "event: must be 't=WHEN add', 't=WHEN remove 3', 't=WHEN crash 3,5-7' or 't=WHEN capacity 0-4:2', where WHEN is "
+WRONG = {
+    "": RULE,
+    "add": RULE,
+    "t= add": RULE,
+    "t=6X add": RULE,
+    "t=1.0001k add": RULE,
+    "t=-1 add": RULE,
+    "t=nan add": RULE,
+    "t=infG add": RULE,
+    "t=nans add": "event: time must be a number of seconds, not nan",
+    "t=1e999s add": "event: time must be a number of seconds, not inf",
+    "t=5 explode 3": RULE,
+    "t=5 remove": RULE,
+    "t=5 remove x": RULE,
+    "t=5 crash 7-5": RULE,
+    "t=5 crash 0-999999999": RULE,
+    "t=5 add x": RULE,
+    "t=5 add 0": "event: count must be an integer from 1 to 20000000, not 0",
+    "t=5 capacity": "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers",
+    "t=5 capacity 0:0": "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers",
+    "t=5 capacity 4-0:2": "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers",
+}
+
+
+@pytest.mark.parametrize(("text", "message"), WRONG.items(), ids=lambda text: text[:20] or "empty")
+def test_what_is_no_event_is_refused(text, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        parse_event(text)
+
+
+@given(
+    text=st.text(max_size=30) | st.from_regex(r"t=\S{1,5} (add|remove|crash|capacity) [\d:,.\-]{0,8}", fullmatch=True)
+)
+def test_any_text_is_an_event_or_refused(text):
+    try:
+        assert parse_event(str(parse_event(text))) == parse_event(text)
+    except InputError as error:
+        assert "\n" not in str(error) or "\n" in text  # noqa: PT017  (either outcome is right; any other exception is not)
+
+
+@pytest.mark.parametrize(
+    ("given_event", "message"),
+    [
+        (
+            {"what": "explode", "message": 1},
+            "event: what happens must be one of add, remove, crash, capacity, not 'expl",
+        ),
+        ({"what": "add"}, "event: needs either message or time, not None and None"),
+        ({"what": "add", "message": 1, "time": 1.0}, "event: needs either message or time, not 1 and 1.0"),
+        ({"what": "add", "message": 1.5}, "event: message must be a whole number of at least 0, not 1.5"),
+        ({"what": "add", "time": "1"}, "event: time must be a number of seconds, not '1'"),
+        ({"what": "add", "message": 1, "workers": (1,)}, "event: add takes no workers, not (1,)"),
+        ({"what": "crash", "message": 1}, "event: crash needs the numbers of workers, not ()"),
+        ({"what": "crash", "message": 1, "workers": (-1,)}, "event: crash needs the numbers of workers, not (-1,)"),
+        ({"what": "capacity", "message": 1}, "event: capacity is needed for 'capacity' and for nothing else"),
+        ({"what": "add", "message": 1, "capacity": 2.0}, "event: capacity is needed for 'capacity' and for nothing"),
+    ],
+)
+def test_wrong_events_are_refused(given_event, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        Event(**given_event)
+
+
+@pytest.mark.parametrize(
+    ("event", "message"),
+    [
+        ("t=5 remove 9", "event: 't=5 remove 9': there is no worker 9; workers are 0..4"),
+        ("t=5 remove 0-4", "event: 't=5 remove 0,1,2,3,4' would leave no worker"),
+        ("t=5 capacity 0:2", "event: 't=5 capacity 0:2' needs queues: give a rate, a utilisation or capacities"),
+        ("t=5 add 20000000", "event: there may be at most 20,000,000 workers in all, not 20,000,005"),
+    ],
+)
+def test_events_that_cannot_be_are_refused(event, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        simulate(skewed(10), [make("pkg", 5)], events=[event])
+
+
+def test_a_worker_leaves_once():
+    with pytest.raises(InputError, match=r"^event: 't=7 crash 3': worker 3 is not there at that time$"):
+        simulate(skewed(10), [make("pkg", 5)], events=["t=5 remove 3", "t=7 crash 3"])
+    with pytest.raises(InputError, match=r"^event: 't=5 remove 5': worker 5 is not there at that time$"):
+        simulate(skewed(10), [make("pkg", 5)], events=["t=5 remove 5", "t=7 add"])
+    with pytest.raises(InputError, match=r"^capacity: there is no worker 6; workers are 0..5, added ones included$"):
+        simulate(skewed(10), [make("pkg", 5)], queues=Queues(), events=["t=5 add", "t=7 capacity 6:3"])
+
+
+@pytest.mark.parametrize("name", ["off_greedy", "potc"])
+def test_a_scheme_that_cannot_follow_is_refused_by_name(name):
+    stream = skewed(10)
+    with pytest.raises(InputError, match=f"^scheme: {name} cannot follow workers that come and go"):
+        simulate(stream, [scheme_for(name, 5, stream.key_ids)], events=["t=5 add"])
+
+
+# ---------------------------------------------------------------- what they do
+
+
+def test_loads_are_by_name_and_balance_counts_from_the_last_change():
+    events = ["t=100 remove 1", "t=200 add 2"]
+    (result,) = simulate(skewed(320), [make("shuffle", 4)], events=events)
+    assert result.load == [25 + 34 + 24, 25, 25 + 33 + 24, 25 + 33 + 24, 24, 24]
+    assert result.members == [0, 2, 3, 4, 5]
+    assert result.events == ["t=100 remove 1", "t=200 add 2"]
+    assert (result.imbalance, result.max_over_mean, result.messages) == (0.0, 1.0, 320)
+    assert result.workers == 4
+    assert result.lost is None  # no queues
+
+
+def test_replicas_are_the_pairs_of_names_and_keys_that_ever_were():
+    stream = Given((1,) * 6)  # one key, on one worker of each set of workers
+    (result,) = simulate(stream, [make("shuffle", 2)], events=["t=2 crash 0", "t=4 add", "t=5 remove 1"])
+    assert result.load == [1, 1 + 2 + 1, 1]
+    assert result.replicas == 3
+
+
+def test_an_event_after_the_last_tuple_does_not_take_place():
+    (result,) = simulate(skewed(100), [make("pkg", 5)], events=["t=100 crash 0", "t=1e9s add"])
+    assert result.events == []
+    (plain,) = simulate(skewed(100), [make("pkg", 5)])
+    assert metrics_of(result) | {"events": None, "members": None} == metrics_of(plain)
+
+
+def test_the_oracle_follows_too():
+    (result,) = simulate(skewed(300), [make("pkg", 5)], events=["t=100 remove 1", "t=200 add"], oracle=True)
+    assert result.agreement == 1.0
+
+
+# ---------------------------------------------------------------- on the command line
+
+
+def test_the_command_is_the_library(run):
+    options = ("--utilisation", 0.9, "--capacity", "0-2:5", "--queue-bound", 50, "--feedback-delay", 1.5)
+    events = ("--event", "t=0.3k crash 3", "--event", "t=400 capacity 0:1")
+    (told,) = run("simulate", "--scheme", "pkg", "--stream", STREAM, *options, *events, "--json").json_lines
+    queues = Queues(utilisation=0.9, capacity="0-2:5", bound=50, feedback_delay=1.5)
+    (expected,) = simulate(
+        parse(STREAM), [make("pkg", 10)], queues=queues, events=["t=300 crash 3", "t=400 capacity 0:1"]
+    )
+    costs = {"seconds": 0, "messages_per_second": 0, "stream_seconds": 0}
+    assert told | costs == expected.to_dict() | costs
+
+
+def test_the_table_has_columns_of_queues_only_where_there_are_queues(run, tmp_path):
+    choice = ("simulate", "--scheme", "pkg", "--scheme", "hash", "--stream", STREAM)
+    assert "makespan" not in run(*choice).out
+    picture = ("--plot", tmp_path / "runs.svg")
+    shown = run(*choice, "--rate", 5, "--event", "t=500 crash 0", "--event", "t=1M add", *picture)
+    assert shown.status == 0
+    assert all(word in shown.out for word in ("makespan", "p99", "max U", "lost by crashes", "Workers came or went"))
+    assert "event: 't=1M add' was due after the last message and did not take place" in shown.err
+    assert (tmp_path / "runs.svg").stat().st_size > 1000
+
+
+MISTAKES = {
+    "rate": (("--rate", 0), "rate: must be messages a second from 1e-09 to 1e+15, not 0.0"),
+    "no rate": (("--rate", "nan"), "rate: must be messages a second from 1e-09 to 1e+15, not nan"),
+    "utilisation": (("--utilisation", -1), "utilisation: must be a share of the total capacity from 1e-06 to 1e+06"),
+    "both": (("--rate", 1, "--utilisation", 1), "rate: give either rate or utilisation, not both 1.0 and 1.0"),
+    "capacity": (("--capacity", "0-2"), "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers, such "),
+    "nobody's capacity": (
+        ("--capacity", "3,12:4"),
+        "capacity: there is no worker 12; workers are 0..9, added ones inc",
+    ),
+    "bound": (("--queue-bound", 0), "bound: must be a whole number of tuples of at least 1, or None, not 0"),
+    "delay": (("--rate", 1, "--feedback-delay", -1), "feedback_delay: must be seconds from 0 to 1e+12, not -1.0"),
+    "delay alone": (("--feedback-delay", 1), "feedback-delay: needs queues; add --utilisation, --rate or --capacity"),
+    "event": (("--event", "t=5 boom"), "event: must be 't=WHEN add', "),
+    "event's capacity": (("--event", "t=5 capacity 2"), "event: 't=5 capacity 2' needs queues: give a rate, a util"),
+    "event's worker": (("--event", "t=5 crash 10"), "event: 't=5 crash 10': there is no worker 10; workers are 0..9"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_a_mistake_gets_one_line(run, options, message):
+    outcome = run("simulate", "--scheme", "pkg", "--stream", STREAM, *options)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"unskew: {message}")
+    assert outcome.err.count("\n") == 1
