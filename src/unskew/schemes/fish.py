@@ -9,7 +9,7 @@ seconds a tuple.
 
 Where the paper leaves a choice, and what it means:
 - f_k is c_k over the sum of all counters, the present tuple counted: each tuple adds 1 to the sum, the decay multiplies
-  it. f_top / f_k is then a ratio of counts, and its logarithm is taken by doubling, without rounding. d is rounded down.
+  it. f_top / f_k is then a ratio of counts; its logarithm is taken by doubling, without rounding. d is rounded down.
 - d_min is "related to the sum of the frequency of all hot keys", no more. It is 2 here. CHK alone gives every hot key
   d >= f_k W / f_top, hence the f_k W workers that it needs. Tried on the evolving Zipf stream (1M tuples, 10^5 keys):
   the mean need of a hot key, W F_hot / hot keys, and W F_hot itself balance no better and cost replicas.
@@ -21,7 +21,7 @@ Where the paper leaves a choice, and what it means:
 
   Highest load over mean, in windows of 20,000 tuples, worst of all: at most 1.02 for each of them (W-Choices up to 4.3,
   where the ranking turns; PKG 69).
-- While the sum of the counters is under 4 W, as at the start, one tuple is a share above theta: every key is hot, though
+- While the sum of the counters is under 4 W, as at the start, one tuple is a share above theta: every key is hot, but
   the less it has been seen beside the top the narrower. The sum is N_epoch alpha / (1 - alpha), 250 by default, after a
   decay: an epoch of 16 W tuples or more avoids it. Hence the replicas of W = 128 above.
 - M_k is kept with the counter: a key that is replaced is forgotten, and starts at 0 if it comes back. Since the
