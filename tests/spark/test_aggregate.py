@@ -352,3 +352,10 @@ def test_other_frames_are_refused(spark: SparkSession, mixed: DataFrame) -> None
         apply_split(mixed, "int", _best, "mean", "mean double", 4)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="schema: must be a StructType or a DDL string, not list"):
         apply_split(mixed, "int", _best, _mean, ["mean"], 4)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="schema: must be as in 'player string, mean double', not 'n nonsense'"):
+        apply_split(mixed, "text", lambda rows: rows, lambda rows: rows, "n nonsense", 2)
+    months = mixed.select("text").withColumn("months", F.expr("make_ym_interval(1, 2)"))
+    with pytest.raises(InputError, match="cannot hand to Python: months interval year to month; cast or drop it"):
+        aggregate(months, "months", {"n": Count()}, 2, scheme="hash")
+    with pytest.raises(InputError, match="'__unskew_state_0' must be renamed"):
+        aggregate(mixed.withColumnRenamed("text", "__unskew_state_0"), "__unskew_state_0", {"n": Count()}, 2)

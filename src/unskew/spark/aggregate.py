@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark.errors import AnalysisException, ParseException, PySparkTypeError, UnsupportedOperationException
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
@@ -23,7 +24,8 @@ from unskew.scheme import Scheme, require_workers
 from unskew.spark.keys import key_columns, key_names
 from unskew.spark.routing import SALT, salted
 
-PARTIAL = "__unskew_partial"
+OURS = "__unskew_"
+PARTIAL = f"{OURS}partial"
 Batches = Iterator[pa.RecordBatch]
 TableFunction = Callable[[pa.Table], pa.Table]
 
@@ -56,7 +58,7 @@ def aggregate(
     needed = list(dict.fromkeys([*names, *used]))
     results = [*aggregates.values()]
     key_fields = [df.schema[name] for name in names]
-    rows = to_arrow_schema(StructType([df.schema[name] for name in needed]), timezone="UTC")
+    rows = _arrow_schema(StructType([df.schema[name] for name in needed]))
     kinds = [each.result_type(*(rows.field(name).type for name in each.columns)) for each in results]
     result_fields = [StructField(name, from_arrow_type(kind)) for name, kind in zip(aggregates, kinds, strict=True)]
 
@@ -65,8 +67,7 @@ def aggregate(
     states = [field for field in trial.partials().schema if field.name not in names]
     state_fields = [StructField(field.name, from_arrow_type(field.type)) for field in states]
     partial_schema, result_schema = StructType(key_fields + state_fields), StructType(key_fields + result_fields)
-    arrow_partial = to_arrow_schema(partial_schema, timezone="UTC")
-    arrow_result = to_arrow_schema(result_schema, timezone="UTC")
+    arrow_partial, arrow_result = _arrow_schema(partial_schema), _arrow_schema(result_schema)
 
     def phase_1(batches: Batches) -> Batches:
         states = States(names, results)
@@ -122,9 +123,10 @@ def apply_split(
             raise InputTypeError(f"{name}: must be a function of a table, not {type(function).__name__}")
     if not isinstance(schema, str | StructType):
         raise InputTypeError(f"schema: must be a StructType or a DDL string, not {type(schema).__name__}")
-    result_schema = df.sparkSession.createDataFrame([], schema).schema if isinstance(schema, str) else schema
+    result_schema = _parsed(df, schema) if isinstance(schema, str) else schema
+    _arrow_schema(df.schema)
     partial_schema = StructType([*(df.schema[name] for name in names), StructField(PARTIAL, BinaryType())])
-    arrow_result = to_arrow_schema(result_schema, timezone="UTC")
+    arrow_result = _arrow_schema(result_schema)
 
     def phase_1(batches: Batches) -> Batches:
         for rows in by_key(batches, names):
@@ -161,7 +163,28 @@ def _checked(df: DataFrame, keys: str | Sequence[str], workers: int) -> list[Col
     require_workers(workers)
     if df.isStreaming:
         raise InputError("df: must not be a stream, whose keys are never complete; allowed is a batch DataFrame")
+    ours = [name for name in key_names(keys) if str(name).lower().startswith(OURS)]
+    if ours:
+        raise InputError(f"keys: {ours[0]!r} must be renamed: names that begin with {OURS} are for columns on the way")
     return key_columns(df, keys)
+
+
+def _parsed(df: DataFrame, schema: str) -> StructType:
+    try:
+        return df.sparkSession.createDataFrame([], schema).schema
+    except (ParseException, PySparkTypeError, AnalysisException):
+        raise InputError(f"schema: must be as in 'player string, mean double', not {schema!r}") from None
+
+
+def _arrow_schema(schema: StructType) -> pa.Schema:
+    """The same for Arrow, which is how rows come to Python."""
+    try:
+        return to_arrow_schema(schema, timezone="UTC")
+    except (PySparkTypeError, UnsupportedOperationException):
+        kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
+        raise InputError(
+            f"df: a column has a type that Spark cannot hand to Python: {kinds}; cast or drop it"
+        ) from None
 
 
 def _checked_aggregates(df: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Aggregate]) -> list[str]:
