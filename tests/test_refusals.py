@@ -51,11 +51,11 @@ def test_times_that_are_not_one_a_tuple_are_refused(name, times):
 @every_scheme
 @pytest.mark.parametrize("workers", [0, -1, 2**31, 1.5, 10.0, "10", None, True])
 def test_wrong_workers_are_refused_with_the_rule_and_the_value(name, workers):
-    message = f"workers: must be an integer from 1 to 2147483647, not {workers!r}"
-    with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+    message = rf"^workers: must be an integer from 1 to \d+, not {re.escape(repr(workers))}$"
+    with pytest.raises(InputError, match=message):
         scheme_for(name, workers, STREAM)
     if not SCHEMES[name].offline:
-        with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
+        with pytest.raises(InputError, match=message):
             Router(SCHEMES[name].type(workers))
 
 
