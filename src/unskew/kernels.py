@@ -39,6 +39,11 @@ def kernel(function: Function) -> Function:
     return _compile(function)
 
 
+def inlined(function: Function) -> Function:
+    """A kernel that is copied into its callers: for the inmost step of a loop, where a call costs as much as it does."""
+    return _compile(function, inline="always")
+
+
 def loop_over(source: str, name: str, choose: Callable[..., Any]) -> Callable[..., Any]:
     """The loop `source` (which defines a function ``loop`` that calls ``choose``), compiled for one scheme.
 
@@ -51,7 +56,7 @@ def loop_over(source: str, name: str, choose: Callable[..., Any]) -> Callable[..
     return _compile(cast(Callable[..., Any], namespace[name]))
 
 
-def _compile(function: Function) -> Function:
+def _compile(function: Function, inline: str = "never") -> Function:
     has_file = Path(function.__code__.co_filename).is_file()  # not so at the prompt
     folder = _cache_folder(_fingerprint(function)) if has_file else None
     with _one_at_a_time:
@@ -59,7 +64,8 @@ def _compile(function: Function) -> Function:
         if folder is not None:
             numba.config.CACHE_DIR = str(folder)  # Numba reads it when it decorates, and only then
         try:
-            compiled: Function = numba.njit(function, cache=folder is not None, error_model="numpy", nogil=True)
+            cache = folder is not None
+            compiled: Function = numba.njit(function, cache=cache, error_model="numpy", nogil=True, inline=inline)
             return compiled
         finally:
             numba.config.CACHE_DIR = before

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.hashing import candidate
-from unskew.kernels import kernel
+from unskew.kernels import inlined, kernel
 from unskew.plan import Frequencies, HotKey, Plan
 from unskew.scheme import register, require_integer, require_workers
 
@@ -27,7 +27,7 @@ class State(NamedTuple):
     load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
 
 
-@kernel
+@inlined
 def least_loaded_of(load, key, first, end):
     """argmin of the load over the candidates `first` to `end` - 1 of `key`; the first of equals."""
     best = candidate(key, first, len(load))
