@@ -40,7 +40,7 @@ def kernel(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """A kernel that is copied into its callers: for the inmost step of a loop, where a call costs as much as it does."""
+    """A kernel that is copied into its callers: for the inmost step of a loop, where a call costs as much as it."""
     return _compile(function, inline="always")
 
 
