@@ -1,8 +1,11 @@
-"""The simulator with exact replicas: stream, key table, routing and metrics. How it grows with keys K and sources S."""
+"""The simulator with exact replicas: stream, key table, routing and metrics. How it grows with keys K and sources S.
+
+Then what queues add: latency, queue lengths and utilisation; bounded queues, events.
+"""
 
 from timing import console, interleaved, show
 from unskew import make
-from unskew.simulate import simulate
+from unskew.simulate import Queues, simulate
 from unskew.streams import Zipf
 
 MESSAGES = 2_000_000
@@ -21,6 +24,21 @@ def main() -> None:
     )
     cases["the stream alone, K = 10,000"] = lambda: sum(len(c.key_ids()) for c in Zipf(1.0, 10_000, MESSAGES).chunks())
     show("pkg, W = 100, zipf z=1", interleaved(cases), MESSAGES, "K = 10,000, S = 5")
+
+    console.rule("Simulator with queues, replicas counted: W = 100, S = 1, K = 10,000")
+    stream, scheme = Zipf(1.0, 10_000, MESSAGES), make("pkg", 100)
+    options = {
+        "no queues": {},
+        "queues at utilisation 0.8": {"queues": Queues(utilisation=0.8)},
+        "queues at utilisation 0.1, hardly any waiting": {"queues": Queues(utilisation=0.1)},
+        "queues of at most 100": {"queues": Queues(utilisation=0.8, bound=100)},
+        "queues and 4 events": {
+            "queues": Queues(utilisation=0.8),
+            "events": ["t=400k add", "t=800k crash 3", "t=1.2M capacity 0-9:2", "t=1.6M remove 7"],
+        },
+    }
+    cases = {name: (lambda o=option: simulate(stream, [scheme], **o)) for name, option in options.items()}
+    show("pkg, zipf z=1", interleaved(cases), MESSAGES, "no queues")
 
 
 if __name__ == "__main__":

@@ -94,11 +94,13 @@ def test_the_mean_imbalance_is_over_every_tuple(chosen, cut):
 @pytest.mark.parametrize("samples", [1, 3, 10])
 @pytest.mark.parametrize("cut", [1000, 100_000])
 def test_samples_are_evenly_spread_bounded_and_end_with_the_end(messages, samples, cut):
-    load = Load(3, samples)
+    load, knowing = Load(3, samples), Load(3, samples, messages)
     chosen, times = np.zeros(messages, np.int32), np.arange(messages) * 0.5
     for i in range(0, messages, cut):
         load.add(chosen[i : i + cut], times[i : i + cut])
+        knowing.add(chosen[i : i + cut], times[i : i + cut])
     taken = load.samples
+    assert knowing.samples == taken  # to know the length beforehand changes nothing
     at = [sample.messages for sample in taken]
     assert at[-1] == messages
     assert len(taken) <= 2 * samples

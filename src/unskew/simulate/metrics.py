@@ -165,14 +165,16 @@ class Spread(Generic[Taken]):
     """Samples evenly spread over a stream whose length need not be known.
 
     There is a sample every 16 tuples at first. Whenever there are twice as many as `samples`, every second one goes and
-    the distance doubles.
+    the distance doubles. Where the length is known, the distance is from the start what it would become.
     """
 
-    def __init__(self, samples: int, take: Callable[[], Taken]) -> None:
+    def __init__(self, samples: int, take: Callable[[], Taken], length: int | None = None) -> None:
         self._take = take
         self._kept: list[Taken] = []
         self._most = 2 * samples
         self._every = FIRST_SAMPLE_EVERY
+        while self._every * self._most <= (length or 0):
+            self._every *= 2
         self._messages = 0
 
     def pieces(self, count: int) -> Iterator[slice]:
@@ -203,9 +205,9 @@ class Load:
     there, since they are. A worker that joined late is not compared with what others got before.
     """
 
-    def __init__(self, workers: int, samples: int) -> None:
+    def __init__(self, workers: int, samples: int, length: int | None = None) -> None:
         self.vector = np.zeros(workers, np.int64)
-        self._samples = Spread(samples, self._sample)
+        self._samples = Spread(samples, self._sample, length)
         self._last_time = 0.0
         self._tops = np.zeros(3, np.int64)  # max load, messages, sum of the max load after each message
         self._messages_before = 0  # the last change of workers

@@ -54,14 +54,19 @@ class _Moment(NamedTuple):
 
 
 class QueueRun:
-    """The queues of one run: `workers` workers at the start, `names` in all, those that join later included."""
+    """The queues of one run: `workers` workers at the start, `names` in all, those that join later included.
 
-    def __init__(self, queues: Queues, workers: int, names: int, samples: int, listening_sources: int) -> None:
+    `spread` is the number of samples, and the length of the stream where it is known.
+    """
+
+    def __init__(
+        self, queues: Queues, workers: int, names: int, spread: tuple[int, int | None], listening_sources: int
+    ) -> None:
         self._capacity = queues.capacities(names)
         self.rate = queues.rate_for(workers, self._capacity)
         self.workers = QueuedWorkers(1.0 / self._capacity, queues.bound, listening_sources)
         self._bound = queues.bound
-        self._samples = Spread(samples, self._sample)
+        self._samples = Spread(spread[0], self._sample, spread[1])
         self._messages = 0
         self._start = self._time = 0.0  # of the first and of the latest arrival
         self._joined = np.where(np.arange(names) < workers, -np.inf, np.inf)

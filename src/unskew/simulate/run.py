@@ -35,6 +35,7 @@ class Setting(NamedTuple):
     samples: int = 200
     queues: Queues | None = None
     events: Sequence[Event] = ()
+    length: int | None = None  # of the stream, where it is known
 
 
 class Run:
@@ -44,7 +45,7 @@ class Run:
         shared = setting.estimation.kind == "global"
         self._routers = [Router(scheme) for _ in range(1 if shared else setting.sources)]
         self._oracle = Router(scheme) if setting.oracle else None
-        self._load = Load(scheme.workers, setting.samples)
+        self._load = Load(scheme.workers, setting.samples, setting.length)
         self._load_before = np.zeros(names, np.int64)  # by name, before workers last came or went
         self._members: Names | None = None  # by slot; None while a worker's slot is its name
         self._next_name = scheme.workers
@@ -52,13 +53,11 @@ class Run:
         listening = setting.queues is not None and self._routers[0].listens
         if listening and setting.oracle:
             raise InputError("oracle: a scheme that listens to workers has none: the oracle sends them no tuples")
-        self._queues = (
-            None
-            if setting.queues is None
-            else QueueRun(
-                setting.queues, scheme.workers, names, setting.samples, len(self._routers) if listening else 0
-            )
-        )
+        self._queues = None
+        if setting.queues is not None:
+            senders = len(self._routers) if listening else 0
+            spread = (setting.samples, setting.length)
+            self._queues = QueueRun(setting.queues, scheme.workers, names, spread, senders)
         self._listening = listening
         self._agreed = 0
         self._took_place: list[str] = []

@@ -66,7 +66,9 @@ def simulate(
     if feed not in FEEDS:
         raise InputError(f"feed: must be {' or '.join(FEEDS)}, not {feed!r}")
     happenings = tuple(parse_event(event) if isinstance(event, str) else event for event in events)
-    setting = Setting(sources, parse_estimation(estimation), replicas, oracle, samples, queues, happenings)
+    setting = Setting(
+        sources, parse_estimation(estimation), replicas, oracle, samples, queues, happenings, stream.length
+    )
     runs = [Run(scheme, setting) for scheme in schemes]
     _load_kernels(schemes, queues)
     keys = Keys() if replicas else None
