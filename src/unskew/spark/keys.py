@@ -9,6 +9,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructTy
 from unskew.errors import InputError, InputTypeError
 
 LOW_HALF = 0xFFFFFFFF
+MOST_NAME = 200  # characters of a key that are kept to show to people
 
 
 def key_id(*columns: Column | str) -> Column:
@@ -70,6 +71,12 @@ def free_name(df: DataFrame, name: str) -> str:
 def column(name: str) -> Column:
     """The column called `name`, whatever characters are in it."""
     return F.col(f"`{name.replace('`', '``')}`")
+
+
+def shown_key(columns: Sequence[Column]) -> Column:
+    """The key as text, to show to people: cut where it is long."""
+    texts = (F.coalesce(F.substring(c.cast("string"), 1, MOST_NAME), F.lit("null")) for c in columns)
+    return F.concat_ws(", ", *texts)
 
 
 def can_be_hashed(kind: DataType) -> bool:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 import numpy as np
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
 from unskew.plan import Frequencies, require_sample
@@ -11,8 +11,7 @@ from unskew.report import KeyCounts, Report, report_on
 from unskew.report.advice import purpose
 from unskew.report.counts import TOP
 from unskew.scheme import require_workers
-from unskew.spark.keys import key_columns, key_id, key_names
-from unskew.spark.planning import MOST_NAME
+from unskew.spark.keys import key_columns, key_id, key_names, shown_key
 
 BITS = 8  # of a count that the histogram tells apart: counts in a bucket differ by less than 1 %
 SHIFT = f"greatest(length(bin(messages)) - {BITS}, 0)"
@@ -58,7 +57,7 @@ def _counted(df: DataFrame, keys: str | Sequence[str], sample: float | None) -> 
     )
     grouped = [F.col(f"__unskew_key_{i}") for i in range(len(columns))]
     top = (
-        found.select(key_id(*grouped).alias("id"), _shown(grouped).alias("key"), F.lit(1).alias("keys"), "messages")
+        found.select(key_id(*grouped).alias("id"), shown_key(grouped).alias("key"), F.lit(1).alias("keys"), "messages")
         .orderBy(F.desc("messages"), "id")
         .limit(TOP)
         .select(F.expr(BUCKET), "id", "key", "keys", "messages")
@@ -66,12 +65,6 @@ def _counted(df: DataFrame, keys: str | Sequence[str], sample: float | None) -> 
     histogram = found.groupBy(F.expr(BUCKET)).agg(F.count(F.lit(1)).alias("keys"), F.sum("messages").alias("messages"))
     empty = (F.lit(None).cast("bigint").alias("id"), F.lit(None).cast("string").alias("key"))
     return top.union(histogram.select("bucket", *empty, "keys", "messages"))
-
-
-def _shown(columns: Sequence[Column]) -> Column:
-    """The key as text, cut where it is long."""
-    texts = (F.coalesce(F.substring(c.cast("string"), 1, MOST_NAME), F.lit("null")) for c in columns)
-    return F.concat_ws(", ", *texts)
 
 
 def _key_counts(counted: DataFrame) -> KeyCounts:

@@ -1,0 +1,78 @@
+"""Counting with decay: recent rows count more, as in FISH's epochs."""
+
+from datetime import date, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from unskew import InputError, key_ids
+from unskew.spark import Decay, plan_for
+from unskew.spark.counting import counted_with_decay
+
+W = 4
+
+
+@pytest.fixture(scope="module")
+def drifting(spark: SparkSession) -> DataFrame:
+    """Ten hours: "old" has 1,000 rows in each of the first nine, "new" 500 in the last, other keys one each."""
+    hours = [*np.repeat(np.arange(9), 1000), *[9] * 500, *np.arange(500) % 10]
+    keys = [*["old"] * 9000, *["new"] * 500, *(f"rare-{i}" for i in range(500))]
+    start = datetime(2026, 1, 1)
+    table = pa.table({"key": keys, "hour": pa.array([float(h) for h in hours])})
+    df = spark.createDataFrame(table)
+    seconds = F.expr("make_interval(0, 0, 0, 0, cast(hour as int), 30)")
+    return df.withColumn("ts", F.lit(start) + seconds).withColumn("day", F.lit(date(2026, 1, 1))).cache()
+
+
+def shares(df: DataFrame, decay: Decay) -> dict[str, float]:
+    frequencies = counted_with_decay(df, "key", W, decay)
+    names = {int(i): name for i, name in zip(key_ids(pa.array(["old", "new"])), ["old", "new"], strict=True)}
+    found = zip(frequencies.key_ids.tolist(), frequencies.counts.tolist(), strict=True)
+    return {names[i]: count / frequencies.messages for i, count in found if i in names}
+
+
+@pytest.mark.parametrize("by", ["hour", "ts"])
+@pytest.mark.parametrize("alpha", [0.0, 0.2, 1.0])
+def test_an_epochs_rows_count_alpha_times_as_much_in_the_next(drifting: DataFrame, by: str, alpha: float) -> None:
+    epoch = 1 if by == "hour" else 3600
+    weights = [alpha**age for age in range(10)]
+    old, new, rare = 1000 * sum(weights[1:]), 500 * weights[0], 50 * sum(weights)
+    found = shares(drifting, Decay(by, epoch, alpha))
+    assert found["new"] == pytest.approx(new / (old + new + rare), rel=1e-3)
+    assert found.get("old", 0.0) == pytest.approx(old / (old + new + rare), rel=1e-3)
+
+
+def test_the_plan_is_for_what_is_hot_now(drifting: DataFrame) -> None:
+    assert plan_for(drifting, "key", W).hot_keys[0].key == "old"
+    assert plan_for(drifting, "key", W, decay=Decay("ts", 3600)).hot_keys[0].key == "new"
+    assert [hot.key for hot in plan_for(drifting, "key", W, decay=Decay("ts", 3600, alpha=0)).hot_keys] == ["new"]
+
+
+def test_rows_without_a_time_do_not_count(drifting: DataFrame) -> None:
+    odd = drifting.withColumn("hour", F.when(F.col("key") != "old", F.col("hour")))
+    assert "old" not in [hot.key for hot in plan_for(odd, "key", W, decay=Decay("hour", 1)).hot_keys]
+    nan = drifting.withColumn("hour", F.when(F.col("key") != "old", F.col("hour")).otherwise(float("nan")))
+    assert "old" not in [hot.key for hot in plan_for(nan, "key", W, decay=Decay("hour", 1)).hot_keys]
+    assert plan_for(drifting.limit(0), "key", W, decay=Decay("hour", 1)).hot_keys == ()
+
+
+def test_days_can_be_epochs(drifting: DataFrame) -> None:
+    assert plan_for(drifting, "key", W, decay=Decay("day", timedelta(days=1).total_seconds())).hot_keys[0].key == "old"
+
+
+@pytest.mark.parametrize(
+    ("decay", "message"),
+    [
+        (Decay("when", 1), "decay: 'when' is not a column; allowed are key, hour, ts, day"),
+        (Decay("key", 1), "decay: 'key' must hold timestamps, dates or numbers, not string"),
+        (Decay("hour", 0), "decay: epoch must be a number above 0, not 0"),
+        (Decay("hour", 1, 1.5), "decay: alpha must be a number from 0 to 1, not 1.5"),
+    ],
+    ids=str,
+)
+def test_bad_decays_are_refused(drifting: DataFrame, decay: Decay, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        plan_for(drifting, "key", W, decay=decay)
