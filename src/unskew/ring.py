@@ -86,6 +86,12 @@ def check_ring(ring: Any, workers: int) -> None:
 def start_walk(ring, key):
     """The node that `key` belongs to; from here `next_worker` meets each worker once."""
     ring.walks[0] += 1
+    return home_node(ring, key)
+
+
+@kernel
+def home_node(ring, key):
+    """The node that `key` belongs to."""
     return node_at(ring, candidate(key, KEY_SALT, POSITIONS))
 
 

@@ -1,0 +1,99 @@
+"""Power of random choices (PoRC): each tuple goes to the first candidate of its key that has room.
+
+Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", section V-A, Algorithm 1: a worker
+has room while its load is under (1 + epsilon) m_t / n, a little more than the mean. So a cold key stays whole on its
+first candidate, and a hot one spills over to the next ones, as far as it must. No sketch, no threshold.
+
+- m_t counts the present tuple too; with the tuples before it only, the very first one would find no room anywhere.
+- There is always room: if none of the n workers had any, their loads would sum to (1 + epsilon) t or more, but they sum
+  to t - 1. And the search ends, since every worker is some candidate of every key (see `hashing`): after n / r
+  candidates on average where r workers have room.
+- Hence no worker ever has a load of (1 + epsilon) t/n + 1: the imbalance is under epsilon t/n + 1 at every moment, the
+  paper's epsilon m/n but for whole tuples. With epsilon = 0 it is under 1, as with shuffle.
+- Each tuple's search starts at the first candidate. A search that went on where the key stood last would be faster, but
+  would not be the algorithm: a full worker has room again as soon as the mean has risen.
+- The load is what this source has sent, and no probe overwrites it: m_t is its sum, on which the end of a search rests.
+  With several sources each keeps the bound for itself, so that the bound of all is the sum: epsilon m/n + sources.
+- When workers come and go, candidates are taken modulo the new number. A new worker starts with the least load.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.hashing import candidate
+from unskew.kernels import kernel
+from unskew.members import Names, carried_over
+from unskew.scheme import register, require_workers
+
+
+class State(NamedTuple):
+    sent: npt.NDArray[np.int64]  # [workers] tuples this source has sent to each worker
+    total: npt.NDArray[np.int64]  # [1] their sum, m_t before the present tuple
+
+
+@kernel
+def has_room(scheme, state, worker):
+    """Whether the worker's load is under (1 + epsilon) times the mean, the present tuple counted."""
+    return state.sent[worker] * scheme.workers < (1.0 + scheme.epsilon) * (state.total[0] + 1)
+
+
+@kernel
+def send(state, worker):
+    state.sent[worker] += 1
+    state.total[0] += 1
+    return worker
+
+
+@kernel
+def choose(scheme, state, key, now):
+    salt = 0
+    worker = candidate(key, salt, scheme.workers)
+    while not has_room(scheme, state, worker):
+        salt += 1
+        worker = candidate(key, salt, scheme.workers)
+    return send(state, worker)
+
+
+def check_epsilon(epsilon: Any) -> None:
+    if not isinstance(epsilon, int | float) or isinstance(epsilon, bool) or not 0 <= epsilon < np.inf:
+        raise InputError(f"epsilon: must be a number from 0 on, not {epsilon!r}")
+
+
+def check_sent(state: Any) -> None:
+    """A search ends only if there is room: where the loads sum to the total."""
+    if state.sent.min() < 0 or state.total[0] != state.sent.sum():
+        raise InputError("data: what was sent to the workers does not sum to the total")
+
+
+def carried_sent(state: Any, before: Names, after: Names) -> State:
+    sent = carried_over(state.sent, before, after)
+    return State(sent, sent.sum(keepdims=True))
+
+
+@register(
+    "porc",
+    choose=choose,
+    paper="CG, section V-A, Algorithm 1 (power of random choices)",
+    when="a bound on the imbalance is needed, with few replicas and without counting keys",
+)
+class RandomChoices(NamedTuple):
+    """Power of random choices: the first candidate of the key with a load under (1 + epsilon) times the mean."""
+
+    workers: int  # n
+    epsilon: float = 0.01
+
+    def check(self) -> None:
+        require_workers(self.workers)
+        check_epsilon(self.epsilon)
+
+    def new_state(self) -> State:
+        return State(np.zeros(self.workers, np.int64), np.zeros(1, np.int64))
+
+    def check_state(self, state: State) -> None:
+        check_sent(state)
+
+    def resized(self, state: State, before: Names, after: Names) -> "tuple[RandomChoices, State]":
+        return self._replace(workers=len(after)), carried_sent(state, before, after)
