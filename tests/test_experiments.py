@@ -17,8 +17,9 @@ from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim, 
 from unskew.experiments.grid import Fit, Job, Run, Runs
 from unskew.experiments.paper import Experiment, Settings, Table
 from unskew.experiments.pkg import PAPER, fig7, section5, table1, table2_grid
-from unskew.experiments.pkg.data import REAL, SLASHDOT, label, listed, median, shown, spread
+from unskew.experiments.pkg.data import REAL, SLASHDOT, label, shown, spread
 from unskew.experiments.report import check_folder, claims_json, make_folder, write_report, write_results
+from unskew.experiments.words import listed, median
 from unskew.streams import StandIn, Stream, Zipf
 from unskew.streams.stream import Generated
 

@@ -10,11 +10,13 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from unskew.errors import InputError
-from unskew.scheme import Scheme, registration
-from unskew.simulate import Result, frequencies, simulate
+from unskew.scheme import Scheme, registration, registration_of
+from unskew.simulate import Queues, Result, frequencies, simulate
 from unskew.streams import Stream
 
 POLL_SECONDS = 0.5
+SKETCH = 5  # what it costs to look for hot keys, in choices
+OF_WORKERS = ("load", "samples", "capacity", "utilisation", "members", "events", "queue_samples")  # lists in a result
 
 
 class Fit(NamedTuple):
@@ -37,11 +39,13 @@ class Job(NamedTuple):
     oracle: bool = False
     replicas: bool = False
     samples: int = 1
+    queues: Queues | None = None
+    events: tuple[str, ...] = ()  # workers that come and go, as `simulate` takes them
 
     @property
     def cost(self) -> float:
         """A rough measure of the time it takes, in tuples routed."""
-        each = sum(2 + getattr(scheme, "choices", 1) for scheme in self.schemes)
+        each = sum(2 + getattr(scheme, "choices", 1) + SKETCH * hasattr(scheme, "capacity") for scheme in self.schemes)
         return (self.stream.length or 1) * (2 + each * (1 + self.replicas + self.oracle))
 
     def run(self) -> list[Result]:
@@ -55,6 +59,8 @@ class Job(NamedTuple):
             oracle=self.oracle,
             replicas=self.replicas,
             samples=self.samples,
+            queues=self.queues,
+            events=self.events,
         )
 
 
@@ -77,17 +83,18 @@ class Run(NamedTuple):
     def flat(self) -> dict[str, Any]:
         """One row of the results table: plain values, the parameters as JSON."""
         row = self.result.to_dict()
-        shown = {name: row[name] for name in row if name not in ("params", "load", "samples")}
+        shown = {name: row[name] for name in row if name not in ("params", *OF_WORKERS)}
         return {
             "experiment": self.job.experiment,
             "data": self.job.data,
             **shown,
             "params": json.dumps(self.result.params),
+            "events": "; ".join(self.job.events),
         }
 
     def has(self, name: str, value: Any) -> bool:
-        """Whether the job, the result or the scheme's parameters have this value under this name."""
-        for place in (self.job._asdict(), vars(self.result), self.result.params):
+        """Whether the job, the scheme's parameters or the result have this value under this name, the first of them."""
+        for place in (self.job._asdict(), self.result.params, vars(self.result)):
             if name in place:
                 return bool(place[name] == value)
         return False
@@ -106,6 +113,10 @@ class Runs(list[Run]):
         if not found:
             raise KeyError(f"the grid has no run with {values}")
         return found[0].result
+
+    def of(self, scheme: Any, **values: Any) -> Result:
+        """The result of this very scheme, with all its parameters."""
+        return self.one(scheme=registration_of(scheme).name, **scheme._asdict(), **values)
 
     def results(self, **values: Any) -> list[Result]:
         """The results of `where`."""

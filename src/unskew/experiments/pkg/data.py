@@ -4,18 +4,18 @@ WP, TW, CT and LJ cannot be had: Zipf streams that match their messages, keys an
 ZF are generated as the paper says. SL2 and the other real streams are read from the folder of real streams.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import groupby
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 
 from unskew.experiments.paper import Settings
+from unskew.experiments.real import real_file, real_path
+from unskew.experiments.words import median, size
 from unskew.plots import COLOURS
 from unskew.simulate import Result
-from unskew.streams import CHUNK, PUBLISHED, Chunk, File, Graph, Lognormal, StandIn, Stream, Zipf
+from unskew.streams import CHUNK, PUBLISHED, Chunk, Graph, Lognormal, StandIn, Stream, Zipf
 
 WORKERS = (5, 10, 50, 100)
 COLOUR = dict(zip(WORKERS, COLOURS, strict=False))
@@ -47,20 +47,11 @@ def zipf(z: float, keys: int, settings: Settings, quick: int = 1_000_000) -> Str
     return Zipf(z, keys, settings.messages(SYNTHETIC, quick), seed=settings.seed)
 
 
-def real_path(name: str, settings: Settings) -> Path:
-    return settings.data / f"{name}.parquet"
-
-
-def has_real(name: str, settings: Settings) -> bool:
-    return real_path(name, settings).is_file()
-
-
 def real(name: str, settings: Settings) -> Stream:
     """A stream of the folder of real streams. The graph is shuffled: its file is sorted by source vertex."""
-    path = str(real_path(name, settings))
     if name == SLASHDOT:
-        return Graph(path, shuffled=True, seed=settings.seed)
-    return File(path, key="key", time="ts")
+        return Graph(str(real_path(name, settings)), shuffled=True, seed=settings.seed)
+    return real_file(name, settings)
 
 
 @dataclass(frozen=True)
@@ -82,10 +73,6 @@ class Shuffled(Stream):
             yield Chunk(keys.take(pa.array(part)), np.arange(start, start + len(part), dtype=np.float64))
 
 
-def absent(name: str) -> str:
-    return f"the file {name}.parquet is absent from the folder of real streams; name the folder with --data"
-
-
 def label(name: str, messages: int) -> str:
     """The data set's name as shown: stand-ins say so, and how much of them was used where it was not all."""
     if name in (SLASHDOT, *REAL):
@@ -96,18 +83,6 @@ def label(name: str, messages: int) -> str:
     return f"{name} (stand-in)" if messages >= whole else f"{name} (stand-in, first {size(messages)} of {size(whole)})"
 
 
-def size(messages: int) -> str:
-    """A number of messages as the paper prints it: 1.2G, 22M, 690k."""
-    scale, unit = next(((s, u) for s, u in ((10**9, "G"), (10**6, "M"), (10**3, "k")) if messages >= s), (1, ""))
-    return f"{messages / scale:.4g}{unit}"
-
-
-def listed(cells: Iterable[tuple[str, str]]) -> str:
-    """Pairs of a label and a text as one line, in which a label stands once before all its texts."""
-    groups = groupby(cells, key=lambda cell: cell[0])
-    return "; ".join(f"{name}: " + ", ".join(text for _, text in group) for name, group in groups)
-
-
 def shown(number: float) -> str:
     """A fraction as the paper prints it: 7.4e-2."""
     if number == 0:
@@ -116,21 +91,12 @@ def shown(number: float) -> str:
     return f"{digits}e{int(exponent)}"
 
 
-def percent(share: float | None, digits: int = 2) -> str:
-    return f"{100 * (share or 0.0):.{digits}f} %"
-
-
 def spread(values: list[float]) -> str:
     """One number, or the median and the range of several seeds."""
     ordered = sorted(values)
     if len(ordered) == 1:
         return shown(ordered[0])
     return f"{shown(median(ordered))} ({shown(ordered[0])} to {shown(ordered[-1])})"
-
-
-def median(values: list[float]) -> float:
-    """The middle value; of two the lower, so that it is always one that was measured."""
-    return sorted(values)[(len(values) - 1) // 2]
 
 
 def fractions(results: list[Result]) -> list[float]:

@@ -7,19 +7,9 @@ from unskew import Hash, PartialKey
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
-from unskew.experiments.pkg.data import (
-    COLOUR,
-    LN,
-    ORDER,
-    SLASHDOT,
-    WORKERS,
-    has_real,
-    label,
-    lognormal,
-    percent,
-    real,
-    stand_in,
-)
+from unskew.experiments.pkg.data import COLOUR, LN, ORDER, SLASHDOT, WORKERS, label, lognormal, real, stand_in
+from unskew.experiments.real import has_real
+from unskew.experiments.words import percent
 from unskew.plots import new_figure
 from unskew.streams import Stream
 

@@ -4,20 +4,9 @@ from unskew import Hash, PartialKey
 from unskew.experiments.claims import verdict, within
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table, not_testable
-from unskew.experiments.pkg.data import (
-    COLOUR,
-    ORDER,
-    WORKERS,
-    absent,
-    drawable,
-    has_real,
-    label,
-    listed,
-    percent,
-    real,
-    shown,
-    stand_in,
-)
+from unskew.experiments.pkg.data import COLOUR, ORDER, WORKERS, drawable, label, real, shown, stand_in
+from unskew.experiments.real import absent, has_real
+from unskew.experiments.words import listed, percent
 from unskew.plots import new_figure
 from unskew.simulate import Result
 from unskew.streams import Stream

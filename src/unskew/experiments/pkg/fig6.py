@@ -4,7 +4,8 @@ from unskew import PartialKey
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
-from unskew.experiments.pkg.data import BALANCED, WORKERS, label, percent, stand_in, zipf
+from unskew.experiments.pkg.data import BALANCED, WORKERS, label, stand_in, zipf
+from unskew.experiments.words import percent
 from unskew.plots import COLOURS, new_figure
 
 EXPONENTS = tuple(round(0.1 * i, 1) for i in range(1, 13))  # the paper's region: z up to 1.2

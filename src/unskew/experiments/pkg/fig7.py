@@ -4,7 +4,8 @@ from unskew import PartialKey
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
-from unskew.experiments.pkg.data import BALANCED, COLOUR, WORKERS, drawable, median, zipf
+from unskew.experiments.pkg.data import BALANCED, COLOUR, WORKERS, drawable, zipf
+from unskew.experiments.words import median
 from unskew.plots import new_figure
 from unskew.streams.zipf import harmonic
 

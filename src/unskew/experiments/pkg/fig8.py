@@ -6,18 +6,8 @@ from unskew import Hash, PartialKey
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, not_testable
-from unskew.experiments.pkg.data import (
-    COLOUR,
-    ORDER,
-    SLASHDOT,
-    WORKERS,
-    absent,
-    has_real,
-    label,
-    real,
-    shown,
-    stand_in,
-)
+from unskew.experiments.pkg.data import COLOUR, ORDER, SLASHDOT, WORKERS, label, real, shown, stand_in
+from unskew.experiments.real import absent, has_real
 from unskew.plots import new_figure
 
 SOURCES = (5, 10, 15, 20)

@@ -4,8 +4,9 @@ from unskew import PartialKey
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
-from unskew.experiments.pkg.data import BALANCED, drawable, median, percent, zipf
+from unskew.experiments.pkg.data import BALANCED, drawable, zipf
 from unskew.experiments.pkg.fig7 import p1
+from unskew.experiments.words import median, percent
 from unskew.plots import COLOURS, new_figure
 
 CHOICES = (2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 15, 20, 30, 50, 75, 100)

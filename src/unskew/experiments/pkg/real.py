@@ -4,18 +4,9 @@ from unskew import Hash, OnGreedy, PartialKey, Shuffle, StaticPotc
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Fit, Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
-from unskew.experiments.pkg.data import (
-    REAL,
-    SLASHDOT,
-    WORKERS,
-    Shuffled,
-    absent,
-    has_real,
-    label,
-    median,
-    percent,
-    real,
-)
+from unskew.experiments.pkg.data import REAL, SLASHDOT, WORKERS, Shuffled, label, real
+from unskew.experiments.real import absent, has_real
+from unskew.experiments.words import median, percent
 
 STREAMS = (SLASHDOT, *REAL)
 SHOWN_WORKERS = (10, 50)

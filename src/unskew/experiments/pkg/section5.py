@@ -4,7 +4,7 @@ from unskew import PartialKey
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table
-from unskew.experiments.pkg.data import percent
+from unskew.experiments.words import percent
 from unskew.streams import Zipf
 
 SIZES = (100, 1_000)  # workers, and keys

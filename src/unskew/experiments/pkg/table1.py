@@ -4,7 +4,9 @@ from unskew import Hash
 from unskew.experiments.claims import verdict, within
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
-from unskew.experiments.pkg.data import LN, SLASHDOT, absent, has_real, label, lognormal, percent, real, stand_in
+from unskew.experiments.pkg.data import LN, SLASHDOT, label, lognormal, real, stand_in
+from unskew.experiments.real import absent, has_real
+from unskew.experiments.words import percent
 from unskew.streams import PUBLISHED, Stream
 
 PRINTED = {  # messages, keys, p1 in per cent

@@ -3,7 +3,7 @@
 from unskew.experiments.claims import verdict, within
 from unskew.experiments.grid import Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table
-from unskew.experiments.pkg.data import ORDER, WORKERS, label, listed, median, shown, size, spread
+from unskew.experiments.pkg.data import ORDER, WORKERS, label, shown, spread
 from unskew.experiments.pkg.table2_grid import (
     A_FEW,
     NAMES,
@@ -18,6 +18,7 @@ from unskew.experiments.pkg.table2_grid import (
     ratio_of,
     seeds_label,
 )
+from unskew.experiments.words import listed, median, size
 from unskew.streams import PUBLISHED
 
 
