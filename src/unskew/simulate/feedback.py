@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.members import Names
 from unskew.scheme import Router, WorkerReport
 from unskew.simulate.agenda import Periodic, Timed
 from unskew.simulate.queues import to_number
@@ -41,17 +39,12 @@ class Feedback(Periodic):
 
     def _deliver(self, source: int, slot: Slot, end: float, _: float) -> None:
         router = self._routers[source]
-        slots, names = _still_there(np.flatnonzero(slot.told[source]), router.members)
+        slots = np.flatnonzero(slot.told[source][router.members])  # those that have left meanwhile tell nothing
+        names = router.members[slots]
         if len(names):
             router.observe(
                 WorkerReport(slots, slot.tuples[names], slot.busy[names], slot.waiting[names], slot.seconds, end)
             )
-
-
-def _still_there(names: npt.NDArray[np.intp], members: Names) -> tuple[Names, Names]:
-    """The slots of those of `names` that are members, and these names."""
-    slots = np.flatnonzero(np.isin(members, names))
-    return slots, members[slots]
 
 
 def _period(router: Router) -> float:
