@@ -48,8 +48,8 @@ def _advance(lines, record, workers, times, arriving, sources, bound):
     """Account for what worker `workers[i]` has finished by `times[i]`, and put a tuple that arrives then in its queue.
 
     `times` are by the stream's clock, which stands still while the queue of the tuple's worker is full. With `arriving`
-    False nothing arrives. Arrays and running values are taken out of the tuples once, before the loop: Numba counts
-    references to an array whenever one is taken out, and that would cost six times as much as all the rest.
+    False nothing arrives. Arrays and running values are taken out of the tuples once, before the loop: it is the inmost
+    one of every run with queues.
     """
     service, waiting, finish, began, busy, done, longest, head, tail, told, clock, arrived, source, after, free = lines
     stalled, last_done = clock
