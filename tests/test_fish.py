@@ -13,6 +13,9 @@ from unskew import InputError, Router, make
 from unskew.ring import first_workers, new_ring
 from unskew.scheme import WorkerReport
 from unskew.schemes.fish import _fan_out
+from unskew.simulate import simulate
+from unskew.simulate.queues import Queues
+from unskew.streams import Zipf
 
 INF = float("inf")
 
@@ -256,6 +259,23 @@ def test_faster_workers_get_more():
     assert got == pytest.approx([200, 200, 100, 100], abs=2)
 
 
+@pytest.mark.compiled
+def test_fish_fig_16_without_heuristic_assignment_it_takes_longer_if_half_of_the_workers_are_twice_as_fast():
+    """An equal share for all takes 8/6 = 1.33 times as long as one by capacity; 1.25 allows for the first interval."""
+    queues = Queues(utilisation=1.0, capacity=[20.0] * 4 + [10.0] * 4)
+    schemes = [make("fish", 8, interval=interval) for interval in (1.0, INF)]
+    aware, unaware = simulate(Zipf(z=1.4, keys=1000, messages=20_000), schemes, queues=queues)
+    assert unaware.makespan > 1.25 * aware.makespan
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("event", ["t=10k add", "t=10k remove 3"])
+def test_fish_fig_17_a_ring_saves_replicas_when_a_worker_comes_or_goes(event):
+    schemes = [make("fish", 16, virtual_nodes=virtual_nodes) for virtual_nodes in (128, 0)]
+    ring, modulo = simulate(Zipf(z=1.0, keys=5000, messages=20_000), schemes, events=[event])
+    assert modulo.replicas > 1.1 * ring.replicas
+
+
 # ---------------------------------------------------------------- section 5: workers come and go
 
 
@@ -321,7 +341,7 @@ def test_one_worker_gets_everything_and_one_key_has_all_workers(virtual_nodes):
         ({"alpha": float("nan")}, "alpha: must be a number from 0 to 1, not nan"),
         ({"theta": -0.1}, "theta: must be 0 for 1/(4 workers), or a share up to 1, not -0.1"),
         ({"least": 1}, "least: must be an integer from 2 to 2147483647, not 1"),
-        ({"interval": -1.0}, "interval: must be a number of at least 0 seconds, not -1.0"),
+        ({"interval": 0}, "interval: must be seconds from 1e-09 on, or inf, not 0"),
         ({"virtual_nodes": -1}, "virtual_nodes: must be an integer from 0 to 4194304, not -1"),
         ({"virtual_nodes": 2**20}, "workers: must be an integer from 1 to 4, not 10"),
     ],
