@@ -6,11 +6,13 @@ the seconds that it was there; above 1 its queue grows. Throughput is tuples don
 first arrival until the last tuple is done; nothing else is as sensitive to one slow or overloaded worker.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from unskew.members import Names
 from unskew.scheme import Times
 from unskew.simulate.latency import NOTHING, Snapshot
 from unskew.simulate.metrics import Spread
@@ -85,13 +87,13 @@ class QueueRun:
             self._messages += piece.stop - piece.start
             self._time = float(times[piece.stop - 1])
 
-    def join(self, name: int, time: float) -> None:
-        self._joined[name] = time
+    def join(self, names: Names, time: float) -> None:
+        self._joined[names] = time
 
-    def leave(self, name: int, time: float, *, crash: bool) -> None:
-        self._left[name] = time
+    def leave(self, names: Sequence[int], time: float, *, crash: bool) -> None:
+        self._left[list(names)] = time
         if crash:
-            self.workers.crash(name, time)
+            self.workers.crash(names, time)
 
     def set_capacities(self, capacities: Capacities, time: float) -> None:
         capacities.apply(self._capacity)

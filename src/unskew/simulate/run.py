@@ -154,14 +154,12 @@ class Run:
             joining = np.arange(self._next_name, self._next_name + event.count)
             self._next_name += event.count
             if self._queues is not None:
-                for name in joining.tolist():
-                    self._queues.join(name, time)
+                self._queues.join(joining, time)
             self._go_on_with(np.concatenate([self._names, joining]))
         else:
             self._go_on_with(self._names_without(event))
             if self._queues is not None:
-                for name in event.workers:
-                    self._queues.leave(name, time, crash=event.what == "crash")
+                self._queues.leave(event.workers, time, crash=event.what == "crash")
 
     def _names_without(self, event: Event) -> Names:
         leaving = np.array(event.workers)

@@ -10,6 +10,7 @@ while the stream waits for room in a full queue; the *workers' clock* runs on. T
 Arrays are by worker name. A kernel settles a worker, that is, accounts for what it has finished, when it next looks.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -175,16 +176,18 @@ class QueuedWorkers:
         lines.finish[changed] = now + left[changed]
         lines.service[:] = service
 
-    def crash(self, worker: int, time: float) -> None:
-        """All that is at the worker at `time` is lost."""
+    def crash(self, workers: Sequence[int], time: float) -> None:
+        """All that is at these workers at `time` is lost."""
         self.settle(time)
-        lines, lost = self._lines, self._lines.waiting[worker]
-        if lost:
-            self.lost[worker] += lost
-            lines.busy[worker] += time + self.stalled - lines.began[worker]
-            lines.after[lines.tail[worker]] = lines.free[0]  # the whole queue becomes free nodes
-            lines.free[:] = lines.head[worker], lines.free[1] + lost
-            lines.waiting[worker] = 0
+        lines = self._lines
+        for worker in workers:
+            lost = lines.waiting[worker]
+            if lost:
+                self.lost[worker] += lost
+                lines.busy[worker] += time + self.stalled - lines.began[worker]
+                lines.after[lines.tail[worker]] = lines.free[0]  # the whole queue becomes free nodes
+                lines.free[:] = lines.head[worker], lines.free[1] + lost
+                lines.waiting[worker] = 0
 
     def end_slot(self, time: float) -> Slot:
         """What was done since the last call, or since the start."""
