@@ -1,10 +1,12 @@
 """Streams of key ids, and schemes, that many tests share."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from unskew import SCHEMES, key_ids, make
+from unskew import SCHEMES, InputError, key_ids, make
 
 
 def ids(numbers):
@@ -58,3 +60,12 @@ def scheme_for(name, workers, stream, **parameters):
         keys, counts = np.unique(stream, return_counts=True)
         return entry.type.fit(workers, keys, counts)
     return make(name, workers, **parameters)
+
+
+def widest(name, workers=1_000_000):
+    """The scheme for so many workers, or for as many as it says that it allows; an offline one has nothing to plan."""
+    try:
+        return scheme_for(name, workers, np.empty(0, np.uint64))
+    except InputError as refusal:
+        most = re.fullmatch(rf"workers: must be an integer from 1 to (\d+), not {workers}", str(refusal))
+        return scheme_for(name, int(most[1]), np.empty(0, np.uint64))

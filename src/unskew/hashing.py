@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.errors import InputError, InputTypeError
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 
 KeyIds = npt.NDArray[np.uint64]
 
@@ -252,7 +252,7 @@ def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> n
     return _salts_for(ids, frozen(places.astype(np.int32)), int(workers))
 
 
-@kernel
+@allocating_kernel
 def _salts_for(key_ids, chosen, workers):
     salts = np.empty(len(key_ids), np.int32)
     last = np.full(REMEMBERED, -1, np.int64)  # tuple that was last looked up in each slot: hot keys come again
@@ -267,11 +267,13 @@ def _salts_for(key_ids, chosen, workers):
     return salts
 
 
+@allocating_kernel
 def named_hashes(names: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint32]:
     """For each name (as Spark's bigint) and number j the 32-bit hash that Spark gives to the row (name, j)."""
-    seeds = _murmur_long(np.ascontiguousarray(names, np.int64).view(np.uint64))  # element by element
-    hashes: npt.NDArray[np.uint64] = _murmur_int(np.ascontiguousarray(numbers, np.uint64), seeds)
-    return hashes.astype(np.uint32)
+    hashes = np.empty(len(names), np.uint32)
+    for i in range(len(names)):
+        hashes[i] = _murmur_int(U(numbers[i]) & MASK32, _murmur_long(U(names[i])))
+    return hashes
 
 
 # ---------------------------------------------------------------- key ids of arrays
@@ -329,7 +331,7 @@ def _fixed_width(array: pa.Array, dtype: type) -> npt.NDArray[Any]:
     return frozen(np.frombuffer(array.buffers()[1], dtype))[array.offset : array.offset + len(array)]
 
 
-@kernel
+@allocating_kernel
 def _ids_of_int32(values):
     ids = np.empty(len(values), np.uint64)
     for i in range(len(values)):
@@ -338,7 +340,7 @@ def _ids_of_int32(values):
     return ids
 
 
-@kernel
+@allocating_kernel
 def _ids_of_int64(values):
     ids = np.empty(len(values), np.uint64)
     for i in range(len(values)):
@@ -347,7 +349,7 @@ def _ids_of_int64(values):
     return ids
 
 
-@kernel
+@allocating_kernel
 def _ids_of_bytes(starts, data):
     ids = np.empty(len(starts) - 1, np.uint64)
     for i in range(len(starts) - 1):

@@ -35,13 +35,22 @@ WITHOUT_KERNELS = {"cli", "experiments", "spark", "calls.py", "errors.py", "page
 
 
 def kernel(function: Function) -> Function:
-    """Compile `function` with Numba; integer division and array bounds are the caller's to check."""
-    return _compile(function)
+    """Compile `function` with Numba; integer division and array bounds are the caller's to check.
+
+    It may make no array. Then Numba need not count references, which takes some nanoseconds for each array of a state
+    at each call: several times as long as a scheme's decision.
+    """
+    return _compile(function, _nrt=False)
+
+
+def allocating_kernel(function: Function) -> Function:
+    """A kernel that makes arrays, or gets one from such a kernel."""
+    return _compile(function, _nrt=True)
 
 
 def inlined(function: Function) -> Function:
     """A kernel that is copied into its callers: for the inmost step of a loop, where a call costs as much as it."""
-    return _compile(function, inline="always")
+    return _compile(function, _nrt=False, inline="always")
 
 
 def loop_over(source: str, name: str, choose: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,10 +62,11 @@ def loop_over(source: str, name: str, choose: Callable[..., Any]) -> Callable[..
     namespace = {"__name__": python_choose.__module__, "choose": choose}
     code = compile(source.replace("def loop(", f"def {name}("), python_choose.__code__.co_filename, "exec")
     exec(code, namespace)  # our own constant source; see the module's docstring for why
-    return _compile(cast(Callable[..., Any], namespace[name]))
+    options = getattr(choose, "targetoptions", {})  # of a user's own choice where Numba alone has compiled it
+    return _compile(cast(Callable[..., Any], namespace[name]), _nrt=options.get("_nrt", True))
 
 
-def _compile(function: Function, inline: str = "never") -> Function:
+def _compile(function: Function, **options: Any) -> Function:
     has_file = Path(function.__code__.co_filename).is_file()  # not so at the prompt
     folder = _cache_folder(_fingerprint(function)) if has_file else None
     with _one_at_a_time:
@@ -64,8 +74,8 @@ def _compile(function: Function, inline: str = "never") -> Function:
         if folder is not None:
             numba.config.CACHE_DIR = str(folder)  # Numba reads it when it decorates, and only then
         try:
-            cache = folder is not None
-            compiled: Function = numba.njit(function, cache=cache, error_model="numpy", nogil=True, inline=inline)
+            options |= {"cache": folder is not None, "error_model": "numpy", "nogil": True}
+            compiled: Function = numba.njit(function, **options)
             return compiled
         finally:
             numba.config.CACHE_DIR = before

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 
 
 class Least(NamedTuple):
@@ -58,7 +58,7 @@ def _gather(queue, numbers):
         sort_positions(queue.waiting[:end], numbers)
 
 
-@kernel
+@allocating_kernel
 def sort_positions(positions, numbers):
     """Merge sort of ascending positions by their numbers: equals stay in order. (Numba's own compiles for seconds.)"""
     merged = np.empty(len(positions), np.int64)

@@ -35,7 +35,7 @@ import numpy.typing as npt
 
 from unskew.errors import InputError
 from unskew.hashing import candidate, named_hashes
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 from unskew.members import Names
 
 POSITIONS = 2**32
@@ -115,7 +115,7 @@ def next_worker(ring, node):
     return node
 
 
-@kernel
+@allocating_kernel
 def first_workers(ring, key, count):
     """The candidates of `key`: the first `count` distinct workers clockwise from it."""
     found = np.empty(count, np.int32)

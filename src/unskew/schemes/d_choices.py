@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 from unskew.least import new_least, sort_positions
 from unskew.members import Names
 from unskew.scheme import register
@@ -59,7 +59,7 @@ class State(NamedTuple):
     due: npt.NDArray[np.float64]  # [1] number of the tuple at which it is found anew
 
 
-@kernel
+@allocating_kernel
 def fan_out(head_shares: npt.NDArray[np.float64], tail_share: float, workers: int, epsilon: float) -> int:
     """d: how many candidates each key of the head needs, from 2 to `workers` (which stands for all workers).
 
@@ -84,7 +84,7 @@ def fan_out(head_shares: npt.NDArray[np.float64], tail_share: float, workers: in
     return choices
 
 
-@kernel
+@allocating_kernel
 def _sums_of_largest(shares):
     """p_1, p_1 + p_2, ..."""
     ascending = np.arange(len(shares))
@@ -96,7 +96,7 @@ def _sums_of_largest(shares):
     return sums
 
 
-@kernel
+@allocating_kernel
 def _find_choices(scheme, state):
     """d for the present head, and when to look again."""
     tuples = state.total[0]

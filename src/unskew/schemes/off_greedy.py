@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 from unskew.key_table import EMPTY, check_slots, fill, find, new_table, with_room
 from unskew.scheme import register, require_workers
 
@@ -31,7 +31,7 @@ def choose(scheme, state, key, now):
     return candidate(key, 0, scheme.workers) if worker == EMPTY else np.int64(worker)
 
 
-@kernel
+@allocating_kernel
 def _assign_all(table, key_ids, counts, order, workers):
     """Fill the table; whether no key came twice."""
     least_loaded = [(np.int64(0), worker) for worker in range(workers)]  # a heap already, being sorted

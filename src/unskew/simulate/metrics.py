@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.hashing import KeyIds
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 from unskew.key_table import EMPTY, KeyTable, fill, find, new_table, with_room
 from unskew.scheme import Workers
 
@@ -57,7 +57,7 @@ class Keys:
         return float(self.counts.max() / self.counts.sum()) if len(self) else 0.0
 
 
-@kernel
+@allocating_kernel
 def _rows(table, ids, counts, key_ids):
     rows = np.empty(len(key_ids), np.int32)
     for i in range(len(key_ids)):

@@ -13,7 +13,7 @@ import numpy as np
 
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, key_ids
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel
 from unskew.key_table import SMALLEST
 from unskew.scheme import Scheme, Workers, require_integer
 from unskew.simulate.estimation import parse_estimation
@@ -110,7 +110,7 @@ def frequencies(stream: Stream, progress: Progress | None = None) -> Keys:
     return keys
 
 
-@kernel
+@allocating_kernel
 def _candidates(ids, j, workers):
     chosen = np.empty(len(ids), np.int32)
     for i in range(len(ids)):

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 from unskew.streams.stream import Generated, require_zipf
 
 SUMMED = 10_000  # ranks that are summed one by one; the rest is an integral with an error under 1e-9 of the sum
@@ -71,7 +71,7 @@ def _integral_inverse(y, z):
     return np.exp(y if t == 0.0 else np.log1p(t) / t * y)
 
 
-@kernel
+@allocating_kernel
 def _sample(generator, curve, count):
     ranks = np.empty(count, np.int64)
     for i in range(count):
