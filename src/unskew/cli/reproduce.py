@@ -12,6 +12,7 @@ from rich.markup import escape
 from unskew.cli.output import console, notes, progress_bar
 from unskew.errors import InputError
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim
+from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.grid import run_on_spark
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
@@ -19,7 +20,7 @@ from unskew.experiments.report import check_folder, claims_json, make_folder, wr
 from unskew.page import fresh_path
 from unskew.plots import new_figure
 
-PAPERS: dict[str, Paper] = {PKG.name: PKG}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH)}
 DEFAULT_DATA = Path("../shared/data")
 DATA_VARIABLE = "UNSKEW_DATA"
 DATA_HELP = (

@@ -1,0 +1,99 @@
+"""Fig. 17 (RQ4): a worker joins or leaves in the middle; candidates on a ring, and by hashing modulo W."""
+
+from unskew.experiments.claims import verdict
+from unskew.experiments.fish.pictures import Row, by_skew
+from unskew.experiments.fish.rules import SAME, Ratio, largest
+from unskew.experiments.fish.setup import QUICK_WORKERS, Cell, Kinds, cells_of, jobs_of, zipf_streams
+from unskew.experiments.grid import Job, Runs
+from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
+from unskew.schemes.fish import Fish
+
+RING, MODULO = "ring", "modulo"
+KINDS: Kinds = {RING: Fish, MODULO: lambda workers: Fish(workers, virtual_nodes=0)}
+CHANGES = {"joins": "add", "leaves": "remove 0"}
+HALF_WAY = 1.5  # memory of modulo over ring: nearer to "twice" than to "the same"
+LITTLE_SKEW = 1.2
+
+
+def events(what: str, messages: int) -> tuple[str, ...]:
+    return (f"t={messages // 2} {what}",)
+
+
+def jobs(settings: Settings) -> list[Job]:
+    streams = zipf_streams(settings)
+    changes = [(), *(events(what, next(iter(streams.values())).length or 0) for what in CHANGES.values())]
+    return [job for change in changes for job in jobs_of("fig17", streams, QUICK_WORKERS, KINDS, events=change)]
+
+
+def _cells(runs: Runs, change: str | None) -> list[Cell]:
+    """The cells where a worker joins or leaves; with None those where nothing happens."""
+    ending = None if change is None else CHANGES[change]
+    chosen = (run for run in runs if bool(run.job.events) == (ending is not None))
+    return cells_of(Runs(run for run in chosen if ending is None or run.job.events[0].endswith(ending)), KINDS)
+
+
+def _over(above: list[Cell], name: str, below: list[Cell], other: str) -> list[Ratio]:
+    pairs = zip(above, below, strict=True)
+    return [(cell.memory(name) / reference.memory(other), cell.place) for cell, reference in pairs]
+
+
+def claims(runs: Runs, settings: Settings) -> list[Finding]:
+    still = _cells(runs, None)
+    found = []
+    for change in CHANGES:
+        cells = _cells(runs, change)
+        mild = [cell for cell in cells if cell.skew <= LITTLE_SKEW]
+        ratios = _over(mild, MODULO, mild, RING)
+        steady = _over(cells, RING, still, RING)
+        found += [
+            Finding(
+                f"fig17-{change}",
+                f"without consistent hashing memory is almost twice as much when a worker {change}, for low skew",
+                "about 2x",
+                "modulo over ring: " + ", ".join(f"{ratio:.2f} ({place})" for ratio, place in ratios),
+                verdict(min(ratios)[0] >= HALF_WAY),
+                f"Rule: at least {HALF_WAY:g} in every cell with z up to {LITTLE_SKEW:g}. A key has a replica wherever "
+                "it was before and after; to double, it must have come often enough to be at all its places twice. "
+                "Cold keys with a few tuples are not.",
+            ),
+            Finding(
+                f"fig17-{change}-ring",
+                f"with consistent hashing memory hardly grows when a worker {change}",
+                "only a small portion of the keys is mapped anew",
+                f"ring with the change over ring without: at most {largest(steady)}",
+                verdict(max(steady)[0] <= SAME),
+                f"Rule: at most {SAME:g} in every cell.",
+            ),
+        ]
+    return [*found, _less_with_skew(runs)]
+
+
+def _less_with_skew(runs: Runs) -> Finding:
+    texts, holds = [], True
+    for change in CHANGES:
+        cells = _cells(runs, change)
+        first, last = (choose(cell.skew for cell in cells) for choose in (min, max))
+        for workers in dict.fromkeys(cell.workers for cell in cells):
+            here = {cell.skew: cell.memory(MODULO) / cell.memory(RING) for cell in cells if cell.workers == workers}
+            holds &= here[last] < here[first]
+            texts.append(f"{change} W={workers}: {here[first]:.2f} at z={first}, {here[last]:.2f} at z={last}")
+    return Finding(
+        "fig17-skew",
+        "on highly skewed streams memory increases less",
+        "less; no numbers in the text",
+        "modulo over ring: " + "; ".join(texts),
+        verdict(holds),
+        "Rule: less at the largest skew than at the smallest, for both changes and every W.",
+    )
+
+
+def parts(runs: Runs, settings: Settings) -> list[Part]:
+    made: list[Part] = []
+    for change in (*CHANGES, None):
+        title = "no worker comes or goes" if change is None else f"a worker {change} half-way"
+        figure = by_skew(_cells(runs, change), list(KINDS), [Row("memory, over FG", Cell.memory)])
+        made.append(Picture(f"fig17-{change or 'still'}", figure, f"Memory of FISH when {title}."))
+    return made
+
+
+EXPERIMENT = Experiment("fig17", "Figure 17: workers that come and go", jobs, claims, parts)

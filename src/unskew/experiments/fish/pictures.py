@@ -1,0 +1,67 @@
+"""Pictures of the FISH paper's kind: panels side by side, a line for each scheme."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from unskew.experiments.fish.setup import Cell
+from unskew.plots import COLOURS, new_figure
+
+MARKERS = "osD^vPX*"
+Value = Callable[[Cell, str], float]
+
+
+class Row(NamedTuple):
+    """Panels that show the same quantity, one for each number of workers (or stream)."""
+
+    label: str  # of the y axis
+    value: Value
+    log: bool = False
+
+
+def by_skew(cells: Sequence[Cell], names: Mapping[str, str] | Sequence[str], rows: Sequence[Row]) -> Any:
+    """A column of panels for each number of workers, the skew z on the x axis; `names` of schemes (-> shown as)."""
+    columns = list(dict.fromkeys(cell.workers for cell in cells))
+    panels = [(f"W = {w}", [cell for cell in cells if cell.workers == w]) for w in columns]
+    return _draw(panels, names, rows, "skew z", lambda cell: cell.skew)
+
+
+def by_workers(cells: Sequence[Cell], names: Mapping[str, str] | Sequence[str], rows: Sequence[Row]) -> Any:
+    """A column of panels for each stream, the number of workers on the x axis."""
+    columns = list(dict.fromkeys(cell.data for cell in cells))
+    panels = [(name, [cell for cell in cells if cell.data == name]) for name in columns]
+    figure = _draw(panels, names, rows, "workers W", lambda cell: cell.workers)
+    ticks = sorted({cell.workers for cell in cells})
+    for axis in figure.axes:
+        axis.set_xscale("log", base=2)
+        axis.set_xticks(ticks, [str(tick) for tick in ticks])
+        axis.set_xticks([], minor=True)
+    return figure
+
+
+def _draw(
+    panels: Sequence[tuple[str, list[Cell]]],
+    names: Mapping[str, str] | Sequence[str],
+    rows: Sequence[Row],
+    x_label: str,
+    x: Callable[[Cell], float],
+) -> Any:
+    shown = names if isinstance(names, Mapping) else {name: name for name in names}
+    figure = new_figure(max(5.5, 2.9 * len(panels)), 0.9 + 2.5 * len(rows))
+    axes = figure.subplots(len(rows), len(panels), sharex=True, sharey="row", squeeze=False)
+    for row, line_of_axes in zip(rows, axes, strict=True):
+        for (title, cells), axis in zip(panels, line_of_axes, strict=True):
+            for i, (name, text) in enumerate(shown.items()):
+                points = sorted((x(cell), row.value(cell, name)) for cell in cells if name in cell.of)
+                style = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "markersize": 5}
+                axis.plot(*zip(*points, strict=True), label=text, markerfacecolor="none", linewidth=1.2, **style)
+            if row is rows[0]:
+                axis.set_title(title, fontsize=9)
+            if row.log:
+                axis.set_yscale("log")
+            axis.grid(alpha=0.25)
+        line_of_axes[0].set_ylabel(row.label)
+    for axis in axes[-1]:
+        axis.set_xlabel(x_label)
+    handles, labels = axes.flat[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), frameon=False)
+    return figure

@@ -1,0 +1,56 @@
+"""The rules that several claims about FISH share, fixed before the grid was run (but after a first run of Fig. 10).
+
+The paper's numbers come from other data (MT, AM), an unknown number of sources and an unknown unit of time, and most
+are read as "up to". So a printed factor counts as reproduced if the largest measured one is within a factor NEAR of it,
+and a comparison of two schemes if they are apart by SAME or more.
+"""
+
+from collections.abc import Iterable
+
+from unskew.experiments.claims import verdict
+from unskew.experiments.fish.setup import Cell
+from unskew.experiments.paper import Finding
+
+NEAR = 1.5  # a printed "up to" is met within this factor, either way
+SAME = 1.1  # two execution times or memories within a tenth are alike: less is no straggler that anybody notices
+
+Ratio = tuple[float, str]  # and where it was measured
+
+
+def near(measured: float, printed: float) -> bool:
+    return printed / NEAR <= measured <= printed * NEAR
+
+
+def largest(ratios: Iterable[Ratio]) -> str:
+    ratio, place = max(ratios)
+    return f"{ratio:.2f} ({place})"
+
+
+def up_to(id: str, claim: str, printed: float, ratios: list[Ratio], why: str) -> Finding:
+    """A claim that some ratio is up to `printed`."""
+    best = max(ratios)[0]
+    return Finding(
+        id,
+        claim,
+        f"up to {printed:.2f}x",
+        f"up to {largest(ratios)}; at least {min(ratios)[0]:.2f} in all of {len(ratios)} cells",
+        verdict(near(best, printed)),
+        f"Rule: the largest ratio is within a factor {NEAR:g} of the printed one, either way. {why}",
+    )
+
+
+def at_most(id: str, claim: str, printed: float, ratios: list[Ratio], why: str) -> Finding:
+    """A claim that some ratio is nowhere above `printed`."""
+    return Finding(
+        id,
+        claim,
+        f"at most {printed:.2f}x",
+        f"at most {largest(ratios)}, {len(ratios)} cells",
+        verdict(max(ratios)[0] <= printed),
+        f"Rule: in no cell above the printed factor. {why}",
+    )
+
+
+def gains(cells: Iterable[Cell], other: str, name: str) -> list[Ratio]:
+    """How many times as long as `name` the scheme `other` takes, in each cell."""
+    return [(cell.gain(other, name), cell.place) for cell in cells]

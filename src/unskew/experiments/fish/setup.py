@@ -1,0 +1,142 @@
+"""What the experiments on FISH share: streams, schemes under the paper's names, and the cells of a grid.
+
+Execution time is the makespan of a simulation with queues (paper, section 6.1): tuples arrive at the rate that all
+workers together can execute, so whatever is unbalanced ends late. Memory is the number of (worker, key) pairs.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from unskew import Hash, PartialKey, Scheme, Shuffle
+from unskew.experiments.grid import Job, Runs
+from unskew.experiments.paper import Settings
+from unskew.experiments.real import has_real, real_file
+from unskew.schemes.d_choices import DChoices
+from unskew.schemes.fish import Fish
+from unskew.schemes.w_choices import WChoices
+from unskew.simulate import Queues, Result
+from unskew.streams import Evolving, Stream
+
+WORKERS = (16, 32, 64, 128)
+SKEWS = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+QUICK_WORKERS, QUICK_SKEWS = (16, 128), (1.0, 1.4, 2.0)
+MOST = max(WORKERS)
+KEYS, MESSAGES, QUICK_MESSAGES = 100_000, 5_000_000, 400_000
+REAL = ("congress_hashtags", "stocknet_cashtags", "reddit_domains")  # the present ones stand in for MT and AM
+
+# A worker executes 100 tuples a second. The unit matters only beside FISH's T = 10 s, which is then 1000 tuples of a
+# worker; with one tuple a second (10 tuples) makespans and replicas were the same within 1 %.
+SPEED = 100.0
+SATURATED = Queues(utilisation=1.0, capacity=SPEED)
+WITH_HEADROOM = Queues(utilisation=0.8, capacity=SPEED)  # for latencies, which have no limit in a saturated system
+
+K_MAX = 1000  # counters of D-C and W-C in the paper's evaluation (section 2.3)
+Kinds = Mapping[str, Callable[[int], Scheme]]  # a scheme's name in the reports -> the scheme for a number of workers
+SG: Kinds = {"SG": Shuffle}
+RIVALS: Kinds = {
+    "PKG": PartialKey,
+    "D-C": lambda workers: DChoices(workers, capacity=K_MAX),
+    "W-C": lambda workers: WChoices(workers, capacity=K_MAX),
+}
+SIZED: Kinds = {"D-C sized": DChoices, "W-C sized": WChoices}  # counters by theta: 20 W
+FISH: Kinds = {"FISH": Fish}
+ALL: Kinds = {**SG, "FG": Hash, **RIVALS, **SIZED, **FISH}
+
+
+def estimated(workers: int, capacity: int) -> Scheme:
+    """W-Choices that trusts the sketch's estimates, errors and all: FISH without anything that makes it FISH."""
+    return Fish(
+        workers,
+        capacity=capacity,
+        alpha=1.0,
+        theta=1 / (5 * workers),
+        least=workers,
+        interval=float("inf"),
+        virtual_nodes=0,
+    )
+
+
+def zipf_streams(settings: Settings) -> dict[str, Stream]:
+    """The paper's ZF for each exponent, by name."""
+    messages = settings.messages(MESSAGES, QUICK_MESSAGES)
+    return {f"z={z}": Evolving(z, KEYS, messages, settings.seed) for z in settings.pick(SKEWS, QUICK_SKEWS)}
+
+
+def real_streams(settings: Settings) -> dict[str, Stream]:
+    """Those of the real streams that are present."""
+    return {name: real_file(name, settings) for name in REAL if has_real(name, settings)}
+
+
+def sizes(settings: Settings) -> tuple[int, ...]:
+    """The numbers of workers."""
+    chosen: tuple[int, ...] = settings.pick(WORKERS, QUICK_WORKERS)
+    return chosen
+
+
+def jobs_of(
+    experiment: str, streams: Mapping[str, Stream], workers: tuple[int, ...], kinds: Kinds, **more: Any
+) -> list[Job]:
+    """One job for each stream and number of workers, with all `kinds` of schemes."""
+    options: dict[str, Any] = {"queues": SATURATED, "replicas": True} | more
+    return [
+        Job(experiment, name, stream, tuple(kind(w) for kind in kinds.values()), **options)
+        for name, stream in streams.items()
+        for w in workers
+    ]
+
+
+class Cell(NamedTuple):
+    """All schemes on one stream with one number of workers."""
+
+    data: str
+    workers: int
+    of: dict[str, Result]
+
+    @property
+    def place(self) -> str:
+        return f"{self.data} W={self.workers}"
+
+    @property
+    def skew(self) -> float:
+        return float(self.data.removeprefix("z="))
+
+    def makespan(self, name: str) -> float:
+        return self.of[name].makespan or 0.0
+
+    def time(self, name: str) -> float:
+        """Execution time, over that of SG."""
+        return self.makespan(name) / self.makespan("SG")
+
+    def gain(self, other: str, name: str) -> float:
+        """How many times as long as `name` the scheme `other` takes."""
+        return self.makespan(other) / self.makespan(name)
+
+    def memory(self, name: str) -> float:
+        """Replicas, over those of FG, which has one of each key."""
+        return self.of[name].replicas_over_kg or 0.0
+
+
+def cells_of(runs: Runs, kinds: Kinds) -> list[Cell]:
+    """The cells of the grid that `jobs_of` makes."""
+    places = dict.fromkeys((run.job.data, run.result.workers) for run in runs)
+    found = []
+    for data, workers in places:
+        here = runs.where(data=data, workers=workers)
+        found.append(Cell(data, workers, {name: here.of(kind(workers)) for name, kind in kinds.items()}))
+    return found
+
+
+def shares(z: float, keys: int = KEYS) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Of the keys of a Zipf stream, the most frequent first."""
+    weights = np.arange(1, keys + 1, dtype=np.float64) ** -z
+    return weights / weights.sum()
+
+
+def expected_sg_memory(z: float, messages: float, workers: int, keys: int = KEYS) -> float:
+    """Replicas of SG over those of FG on ZF, as if each tuple went to a random worker."""
+    hot = shares(z, keys)
+    tuples = messages * (0.8 * hot + 0.2 * hot[::-1])
+    replicas = workers * -np.expm1(-tuples / workers)
+    return float(replicas.sum() / -np.expm1(-tuples).sum())
