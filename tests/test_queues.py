@@ -191,6 +191,23 @@ def test_samples_tell_of_the_time_since_the_one_before():
     assert (throughput * times).tolist() == pytest.approx(done.tolist())
 
 
+def test_samples_tell_of_both_extremes_and_of_recent_utilisation():
+    """Shuffle to a fast and a slow worker: after half of the stream they change places."""
+    queues = Queues(rate=4.0, capacity="0:4, 1:1")
+    (result,) = simulate(
+        Zipf(0, 10, 1024), [make("shuffle", 2)], queues=queues, samples=8, events=["t=512 capacity 0:1, 1:4"]
+    )
+    halves = [sample for sample in result.queue_samples if sample.messages in (512, 1024)]
+    for sample in halves:  # 2 tuples a second each: half of what the one can do, twice what the other can
+        assert (sample.recent_utilisation_min, sample.recent_utilisation_max) == pytest.approx((0.5, 2.0))
+        assert sample.recent_utilisation_mean == pytest.approx(1.25)
+    assert halves[1].utilisation_max == pytest.approx(1.25)  # over the whole time both are alike
+    first = halves[0]
+    assert first.shortest_queue <= 1 < first.longest_queue
+    assert first.longest_wait == pytest.approx(first.longest_queue + 1, abs=1)  # a second a tuple
+    assert 0.25 <= first.shortest_wait <= 0.5
+
+
 @given(stall=st.integers(1, 5))
 def test_a_bound_is_never_exceeded_and_nothing_is_lost_to_it(stall):
     (result,) = simulate(skewed(300), [make("hash", 5)], queues=Queues(utilisation=2.0, bound=stall))

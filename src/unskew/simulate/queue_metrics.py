@@ -22,7 +22,11 @@ from unskew.simulate.workers import QueuedWorkers
 
 class QueueSample(NamedTuple):
     """The queues at one moment. Latencies and throughput are of the tuples done since the sample before; None where
-    there are none, or no time has passed. Percentiles are off by at most 1/256 of themselves."""
+    there are none, or no time has passed. Percentiles are off by at most 1/256 of themselves.
+
+    ``utilisation_*`` are since each worker has been there, ``recent_*`` since the last look: the sample before, or one
+    between that was dropped again, since a stream of unknown length is looked at more often than samples are kept.
+    """
 
     messages: int
     time: float  # by the stream's clock
@@ -38,6 +42,12 @@ class QueueSample(NamedTuple):
     latency_p99: float | None
     utilisation_mean: float  # over the workers that are there, since each has been
     utilisation_max: float
+    shortest_queue: int  # at one worker, at this moment
+    longest_wait: float  # seconds until a tuple that comes to the slowest queue now would be done
+    shortest_wait: float  # the same of the quickest
+    recent_utilisation_mean: float
+    recent_utilisation_max: float
+    recent_utilisation_min: float
 
 
 class _Moment(NamedTuple):
@@ -73,6 +83,7 @@ class QueueRun:
         self._start = self._time = 0.0  # of the first and of the latest arrival
         self._joined = np.where(np.arange(names) < workers, -np.inf, np.inf)
         self._left = np.full(names, np.inf)
+        self._last_look = (np.zeros(names), np.zeros(names))  # seconds of work and of presence until then
 
     def times(self, first: int, times: Times) -> Times:
         """When the tuples of a chunk arrive, of which the first is number `first`."""
@@ -99,12 +110,22 @@ class QueueRun:
         capacities.apply(self._capacity)
         self.workers.set_service(1.0 / self._capacity, time)
 
-    def _utilisation(self) -> npt.NDArray[np.float64]:
-        """Of each worker by name; 0 for one that has not been there."""
+    def _seconds(self) -> npt.NDArray[np.float64]:
+        """How long each worker has been there, by name."""
         gap = (self._time - self._start) / max(1, self._messages - 1) if self.rate is None else 1.0 / self.rate
         end = self._time + gap  # each tuple stands for the time until the next one
-        seconds = np.minimum(self._left, end) - np.maximum(self._joined, self._start)
-        return np.divide(self.workers.work, seconds, out=np.zeros(len(seconds)), where=seconds > 0)
+        return np.maximum(0.0, np.minimum(self._left, end) - np.maximum(self._joined, self._start))
+
+    def _utilisation(self) -> npt.NDArray[np.float64]:
+        """Of each worker by name; 0 for one that has not been there."""
+        return _share(self.workers.work, self._seconds())
+
+    def _recent_utilisation(self) -> npt.NDArray[np.float64]:
+        """The same since the last call."""
+        work, seconds = self.workers.work, self._seconds()
+        worked_before, there_before = self._last_look
+        self._last_look = (work, seconds)
+        return _share(work - worked_before, seconds - there_before)
 
     @property
     def _present(self) -> npt.NDArray[np.bool_]:
@@ -113,7 +134,9 @@ class QueueRun:
     def _sample(self) -> _Moment:
         workers = self.workers
         workers.settle(self._time)
-        utilisation = self._utilisation()[self._present]
+        present = self._present
+        utilisation, recent = self._utilisation()[present], self._recent_utilisation()[present]
+        waiting, waits = workers.waiting[present], workers.waits(self._time)[present]
         sample = QueueSample(
             messages=self._messages,
             time=self._time,
@@ -129,6 +152,12 @@ class QueueRun:
             latency_p99=None,
             utilisation_mean=float(utilisation.mean()),
             utilisation_max=float(utilisation.max()),
+            shortest_queue=int(waiting.min()),
+            longest_wait=float(waits.max()),
+            shortest_wait=float(waits.min()),
+            recent_utilisation_mean=float(recent.mean()),
+            recent_utilisation_max=float(recent.max()),
+            recent_utilisation_min=float(recent.min()),
         )
         return _Moment(sample, self._time + workers.stalled, workers.latencies.snapshot())
 
@@ -162,3 +191,7 @@ class QueueRun:
             "stalled": workers.stalled,
             "queue_samples": samples,
         }
+
+
+def _share(work: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.divide(work, seconds, out=np.zeros(len(seconds)), where=seconds > 0)

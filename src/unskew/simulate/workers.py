@@ -238,6 +238,12 @@ class QueuedWorkers:
     def sent(self) -> Ints:
         return self._lines.done + self._lines.waiting + self.lost
 
+    def waits(self, time: float) -> Floats:
+        """How long a tuple that came to each worker at `time`, when all is settled, would be there."""
+        lines = self._lines
+        first = np.where(lines.waiting > 0, lines.finish - (time + self.stalled), 0.0)
+        return first + (np.maximum(lines.waiting - 1, 0) + 1) * lines.service
+
     @property
     def work(self) -> Floats:
         """Seconds of work that were asked of each worker, at the capacity that it had when a tuple arrived."""
