@@ -59,8 +59,8 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             f"{largest(spread)}",
             verdict(max(coarse)[0] > SAME >= max(spread)[0]),
             f"Rule: 2/n is more than {SAME:g} times as slow as 1/(8n) in some cell, and the others are within {SAME:g} "
-            "of each other in all. Below 2/n two workers just carry a key; two such keys that share a worker are too "
-            "much.",
+            "of each other in all. Two workers just carry a key of share 2/n; that two such keys meet on a worker, and "
+            "stay there for long, did not happen here.",
         ),
         Finding(
             "fig13-memory",

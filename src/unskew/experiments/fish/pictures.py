@@ -7,6 +7,28 @@ from unskew.experiments.fish.setup import Cell
 from unskew.plots import COLOURS, new_figure
 
 MARKERS = "osD^vPX*"
+BLUE, RED, GREEN, YELLOW, CYAN, PURPLE, GREY = COLOURS
+# a scheme looks the same in all pictures; variants of one share its colour
+LOOKS = {
+    "SG": (GREY, "-", "x"),
+    "FG": (YELLOW, "-", "+"),
+    "PKG": (CYAN, "-", "v"),
+    "D-C": (RED, "-", "s"),
+    "D-C1000": (RED, "-", "s"),
+    "D-C sized": (RED, "--", "D"),
+    "D-C100": (RED, ":", "D"),
+    "W-C": (BLUE, "-", "o"),
+    "W-C1000": (BLUE, "-", "o"),
+    "W-C sized": (BLUE, "--", "^"),
+    "W-C100": (BLUE, ":", "^"),
+    "W-C1000 estimated": (PURPLE, "-", "P"),
+    "W-C100 estimated": (PURPLE, ":", "X"),
+    "FISH": (GREEN, "-", "*"),
+    "FISH, long epoch": (GREEN, "--", "p"),
+}
+INCHES_A_LABEL = 1.6  # of a legend
+PLAIN = (1.0, 2.0, 5.0)  # numbers that a logarithmic axis shows, times powers of ten
+LEAST_TOP = 1.1  # of an axis that starts at 1: differences of a per mille shall not look large
 Value = Callable[[Cell, str], float]
 
 
@@ -51,17 +73,29 @@ def _draw(
     for row, line_of_axes in zip(rows, axes, strict=True):
         for (title, cells), axis in zip(panels, line_of_axes, strict=True):
             for i, (name, text) in enumerate(shown.items()):
-                points = sorted((x(cell), row.value(cell, name)) for cell in cells if name in cell.of)
-                style = {"color": COLOURS[i % len(COLOURS)], "marker": MARKERS[i % len(MARKERS)], "markersize": 5}
-                axis.plot(*zip(*points, strict=True), label=text, markerfacecolor="none", linewidth=1.2, **style)
+                points = sorted((x(cell), row.value(cell, name)) for cell in cells)
+                colour, line, marker = LOOKS.get(name, (COLOURS[i % len(COLOURS)], "-", MARKERS[i % len(MARKERS)]))
+                style = {"color": colour, "linestyle": line, "marker": marker, "markersize": 5, "linewidth": 1.2}
+                axis.plot(*zip(*points, strict=True), label=text, markerfacecolor="none", **style)
             if row is rows[0]:
                 axis.set_title(title, fontsize=9)
             if row.log:
-                axis.set_yscale("log")
+                _logarithmic(axis)
             axis.grid(alpha=0.25)
         line_of_axes[0].set_ylabel(row.label)
+        line_of_axes[0].set_ylim(top=max(LEAST_TOP, line_of_axes[0].get_ylim()[1]))
     for axis in axes[-1]:
         axis.set_xlabel(x_label)
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=min(len(labels), 6), frameon=False)
+    columns = max(1, int(figure.get_figwidth() / INCHES_A_LABEL))
+    figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     return figure
+
+
+def _logarithmic(axis: Any) -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+    axis.set_yscale("log")
+    axis.yaxis.set_major_locator(LogLocator(subs=PLAIN))
+    axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axis.yaxis.set_minor_formatter(NullFormatter())
