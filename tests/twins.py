@@ -2,11 +2,13 @@
 
 import naive
 import naive_bounds
+import naive_cg
 import naive_fish
 import naive_heads
 
 TWINS = {
     "bounded": naive_bounds.bounded,
+    "cg": naive_cg.cg,
     "d_choices": naive_heads.head_and_tail,
     "fanout": naive.fanout,
     "fish": naive_fish.fish,

@@ -1,6 +1,7 @@
 """All schemes, one file each. Importing this package registers them."""
 
 from unskew.schemes.bounded import BoundedLoads
+from unskew.schemes.cg import ConsistentGrouping
 from unskew.schemes.d_choices import DChoices
 from unskew.schemes.fanout import Fanout
 from unskew.schemes.fish import Fish
@@ -16,6 +17,7 @@ from unskew.schemes.w_choices import WChoices
 
 __all__ = [
     "BoundedLoads",
+    "ConsistentGrouping",
     "DChoices",
     "Fanout",
     "Fish",

@@ -37,7 +37,7 @@ class State(NamedTuple):
 def choose(scheme, state, key, now):
     ring = Ring(state.node_position, state.node_worker, state.bucket_start, state.walk_of, state.walks)
     node = home_node(ring, key)
-    while not has_room(scheme, state, ring.node_worker[node]):
+    while not has_room(state, scheme.epsilon, ring.node_worker[node]):
         node = node + 1 if node + 1 < len(ring.node_worker) else 0
     return send(state, np.int64(ring.node_worker[node]))
 

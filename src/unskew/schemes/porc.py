@@ -35,9 +35,9 @@ class State(NamedTuple):
 
 
 @kernel
-def has_room(scheme, state, worker):
+def has_room(state, epsilon, worker):
     """Whether the worker's load is under (1 + epsilon) times the mean, the present tuple counted."""
-    return state.sent[worker] * scheme.workers < (1.0 + scheme.epsilon) * (state.total[0] + 1)
+    return state.sent[worker] * len(state.sent) < (1.0 + epsilon) * (state.total[0] + 1)
 
 
 @kernel
@@ -48,13 +48,19 @@ def send(state, worker):
 
 
 @kernel
-def choose(scheme, state, key, now):
+def first_with_room(state, epsilon, key):
+    """Algorithm 1, lines 2-6."""
     salt = 0
-    worker = candidate(key, salt, scheme.workers)
-    while not has_room(scheme, state, worker):
+    worker = candidate(key, salt, len(state.sent))
+    while not has_room(state, epsilon, worker):
         salt += 1
-        worker = candidate(key, salt, scheme.workers)
-    return send(state, worker)
+        worker = candidate(key, salt, len(state.sent))
+    return worker
+
+
+@kernel
+def choose(scheme, state, key, now):
+    return send(state, first_with_room(state, scheme.epsilon, key))
 
 
 def check_epsilon(epsilon: Any) -> None:

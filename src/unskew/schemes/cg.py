@@ -1,0 +1,194 @@
+"""Consistent Grouping (CG): many small virtual workers of equal load, held by workers as each has room for them.
+
+Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", sections V-B and V-C. Tuples are
+dealt to n * virtual virtual workers by `porc`, so that each has the same load; a worker gets what its virtual workers
+get. Every t0 seconds (`slot`) a worker looks at its own utilisation and asks for less above `busy`, for more below
+`idle` (worker delegation). A source queues who asks, first come first served, in one queue for each wish; when both
+have someone, the first busy worker hands one virtual worker to the first idle one (pairing). So faster workers come to
+hold more virtual workers, without anybody knowing a capacity. No message migrates: only later tuples go elsewhere, and
+partial results are merged as with `pkg`.
+
+Where the paper leaves a choice, and what it means:
+- The circle of IDs is cut into equal arcs: a key's virtual workers are its `candidate` 0, 1, 2... among all of them.
+  Virtual worker v starts at worker v mod n. Hence, until something moves, a key whose first virtual worker has room
+  goes where `hash` sends it.
+- ``epsilon`` as in `porc`, first tuples included: no virtual worker ever has a load of (1 + epsilon) t/(n virtual) + 1.
+  ``epsilon=inf`` is key grouping over the virtual workers (there is always room); ``keyed=False`` is shuffle grouping
+  over them, in turn, whatever the key (Fig. 6).
+- Utilisation is the share of the slot in which the worker was at work, busy / seconds. Section VII-A takes the messages
+  assigned over the capacity, which is the same while queues run empty. Where a backlog is left, they differ: a worker
+  that has old work to do counts as busy here, whatever it was assigned meanwhile, and may for that time hold fewer
+  virtual workers than it could. Neither tells how far a worker is overloaded, and the two signals do not either.
+- Signals come with acknowledgements: a source hears only from workers that executed a tuple of it in the slot. One that
+  tells neither wish withdraws the one it had; one that tells the same again keeps its place; one that tells the
+  opposite goes to the end of the other queue. Of a worker that is not heard from, the last wish stays.
+- Signals of one slot come in the order of the report, which is that of the slot numbers. Who was not served keeps its
+  place ahead of all who come later, so that everyone is served in turn.
+- A pair moves one virtual worker, so a source moves at most n/2 of them in a slot of time. Many virtual workers hence
+  take long to settle (Fig. 12: 1000 a worker are too many); a shorter slot helps.
+- The virtual worker that came last is the first to go; of those there from the start, the highest number. A worker that
+  turns from idle to busy and back then passes the same one to and fro. With the first to come first to go, 3 of 10
+  workers 5 times as fast and utilisation 0.8, keys had 1.27 times the replicas (10 virtual workers each; 5: 1.44).
+- A worker keeps its last virtual worker: without any it would get no tuple, and could never ask again.
+- One virtual worker is a step of utilisation / held. Where it is wider than busy - idle, a worker may be idle with one
+  fewer and busy with one more, and go on passing it for ever. So the slowest worker should hold at least utilisation /
+  (busy - idle) of them, 8 by default; with workers up to 5 times as fast, start with 20 or more each.
+- Each source has its own map, and moves its own share of the load; their maps differ as their signals do.
+- A worker that executes hardly a tuple of each source in a slot is rarely heard from: choose t0 longer than that.
+- When workers come and go, the number of virtual workers stays (``total``), and with it those of a key. What those that
+  leave held goes to those that stay, in proportion to what each holds; a new one gets as many as they hold on average,
+  from all in proportion. No more are moved than that takes. Wishes are forgotten: who still has one tells it in the
+  next slot. There must be a virtual worker for each worker.
+
+State: 24 bytes a virtual worker, 8 a worker; at most 2^22 virtual workers.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.errors import InputError
+from unskew.kernels import kernel
+from unskew.members import Names, WorkerReport
+from unskew.scheme import register, require_integer
+from unskew.schemes.porc import check_sent, first_with_room, send
+
+MOST_VIRTUAL = 2**22
+Counts = npt.NDArray[np.int64]
+
+
+class State(NamedTuple):
+    sent: Counts  # [virtual workers] tuples this source has sent to each
+    total: Counts  # [1] their sum, before the present tuple
+    holder: npt.NDArray[np.int32]  # [virtual workers] the worker that has it
+    came: Counts  # [virtual workers] number of the move that brought it there; 0 from the start
+    asks: Counts  # [workers] place in the queue of idle workers; negative: in that of busy ones; 0: in none
+    last: Counts  # [2] the last place given in the queues, the number of the last move
+
+
+@kernel
+def choose(scheme, state, key, now):
+    virtual = first_with_room(state, scheme.epsilon, key) if scheme.keyed else state.total[0] % len(state.sent)
+    return np.int64(state.holder[send(state, virtual)])
+
+
+@register(
+    "cg",
+    choose=choose,
+    paper="CG, section V-B (consistent grouping)",
+    when="workers are unequal or change their speed, and tell how busy they are; partial results can be merged",
+)
+class ConsistentGrouping(NamedTuple):
+    """Consistent grouping: equally loaded virtual workers, handed from busy workers to idle ones."""
+
+    workers: int  # n
+    virtual: int = 10  # alpha: virtual workers of each worker at the start; 100 where workers are very unequal
+    epsilon: float = 0.01  # of a virtual worker's load over the mean; inf for key grouping
+    keyed: bool = True  # False for shuffle grouping over the virtual workers
+    idle: float = 0.75  # utilisation below which a worker asks for more
+    busy: float = 0.85  # utilisation above which it asks for less
+    slot: float = 10.0  # t0, seconds
+    total: int = 0  # virtual workers in all, which outlives a change of workers; 0 for virtual * workers
+
+    def check(self) -> None:
+        require_integer("virtual", self.virtual, 1, MOST_VIRTUAL)
+        require_integer("total", self.total, 0, MOST_VIRTUAL)
+        require_integer("workers", self.workers, 1, self.total or MOST_VIRTUAL // self.virtual)
+        _require_number("epsilon", self.epsilon, "a number from 0 on, or inf", np.inf)
+        _require_number("idle", self.idle, "a share of time from 0 to 1", 1.0)
+        _require_number("busy", self.busy, f"a share of time from idle ({self.idle}) to 1", 1.0, self.idle)
+        _require_number("slot", self.slot, "seconds from 1e-09 to 1e+12", 1e12, 1e-9)
+        if not isinstance(self.keyed, bool | np.bool_):
+            raise InputError(f"keyed: must be True or False, not {self.keyed!r}")
+
+    @property
+    def report_every(self) -> float:
+        return self.slot
+
+    def new_state(self) -> State:
+        total = self.total or self.virtual * self.workers
+        return State(
+            sent=np.zeros(total, np.int64),
+            total=np.zeros(1, np.int64),
+            holder=(np.arange(total) % self.workers).astype(np.int32),
+            came=np.zeros(total, np.int64),
+            asks=np.zeros(self.workers, np.int64),
+            last=np.zeros(2, np.int64),
+        )
+
+    def check_state(self, state: State) -> None:
+        check_sent(state)
+        if not np.array_equal(np.unique(state.holder), np.arange(self.workers)):
+            raise InputError(f"data: holder must name each worker from 0 to {self.workers - 1}, and no other")
+
+    def observe(self, state: State, report: WorkerReport) -> None:
+        """Queue the wishes of the workers, and pair them."""
+        utilisation = report.busy / report.seconds
+        wish = (utilisation < self.idle).astype(np.int64) - (utilisation > self.busy)
+        held = np.bincount(state.holder, minlength=self.workers)[report.workers]
+        wish[(wish < 0) & (held == 1)] = 0  # it keeps its last one
+        turned = wish != np.sign(state.asks[report.workers])
+        new = report.workers[turned]
+        state.asks[new] = wish[turned] * (state.last[0] + 1 + np.arange(len(new)))
+        state.last[0] += len(new)
+
+        idle, busy = _queue(state.asks), _queue(-state.asks)
+        pairs = min(len(idle), len(busy))
+        idle, busy = idle[:pairs], busy[:pairs]
+        virtual = _last_come(state, busy)
+        state.holder[virtual] = idle
+        state.came[virtual] = state.last[1] + 1 + np.arange(pairs)
+        state.last[1] += pairs
+        state.asks[idle] = state.asks[busy] = 0
+
+    def resized(self, state: State, before: Names, after: Names) -> "tuple[ConsistentGrouping, State]":
+        """For other workers: the same virtual workers, as few as possible of them with another holder."""
+        total, stays = len(state.sent), np.isin(after, before)
+        scheme = self._replace(workers=len(after), total=total)
+        scheme.check()
+        slot_of = {name: slot for slot, name in enumerate(after.tolist())}
+        holder = np.array([slot_of.get(name, -1) for name in before.tolist()], np.int32)[state.holder]  # -1: has left
+        held = np.bincount(holder[holder >= 0], minlength=len(after))
+        surplus = held - _shares(np.where(stays, held, held[stays].mean() if stays.any() else 1.0), total)
+        order = np.lexsort((state.came, holder))
+        came_later = np.empty(total, np.int64)  # to the same worker
+        came_later[order] = np.searchsorted(holder[order], holder[order], side="right") - 1 - np.arange(total)
+        moving = np.flatnonzero((holder < 0) | (came_later < surplus[holder]))
+        came = state.came.copy()
+        came[moving] = state.last[1] + 1 + np.arange(len(moving))
+        holder[moving] = np.repeat(np.arange(len(after)), np.maximum(-surplus, 0))
+        return scheme, scheme.new_state()._replace(
+            sent=state.sent.copy(),
+            total=state.total.copy(),
+            holder=holder,
+            came=came,
+            last=np.array([0, state.last[1] + len(moving)]),
+        )
+
+
+def _queue(places: Counts) -> Counts:
+    """The workers with a place above 0, in order."""
+    order = np.argsort(places, kind="stable")
+    return order[np.searchsorted(places[order], 0, side="right") :]
+
+
+def _last_come(state: State, workers: Counts) -> Counts:
+    """Of each of these workers the virtual worker that came last; of equals the one with the highest number."""
+    order = np.lexsort((state.came, state.holder))
+    return order[np.searchsorted(state.holder[order], workers, side="right") - 1]
+
+
+def _shares(weights: npt.NDArray[np.float64], total: int) -> Counts:
+    """`total` virtual workers in proportion to `weights`, at least one each; rounded by the largest remainders."""
+    exact = 1 + (total - len(weights)) * weights / weights.sum()
+    shares = np.floor(exact).astype(np.int64)
+    largest = np.argsort(shares - exact, kind="stable")[: total - shares.sum()]
+    shares[largest] += 1
+    return shares
+
+
+def _require_number(name: str, value: Any, rule: str, most: float, least: float = 0.0) -> None:
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:
+        raise InputError(f"{name}: must be {rule}, not {value!r}")

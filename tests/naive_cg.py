@@ -1,0 +1,51 @@
+"""Consistent grouping in plain slow Python: a list of virtual workers for each worker, two queues."""
+
+import naive
+
+
+class ConsistentGrouping:
+    """One source."""
+
+    def __init__(self, workers, virtual=10, epsilon=0.01, keyed=True, idle=0.75, busy=0.85):
+        self.total, self.epsilon, self.keyed = workers * virtual, epsilon, keyed
+        self.below, self.above = idle, busy
+        self.load = [0] * self.total
+        self.held = [
+            list(range(worker, self.total, workers)) for worker in range(workers)
+        ]  # the last is the first to go
+        self.idle, self.busy = [], []
+
+    def virtual_worker(self, key):
+        tuples = sum(self.load)
+        if not self.keyed:
+            return tuples % self.total
+        salt = 0
+        while True:
+            virtual = naive.candidate(key, salt, self.total)
+            if self.load[virtual] * self.total < (1 + self.epsilon) * (tuples + 1):
+                return virtual
+            salt += 1
+
+    def route(self, key):
+        virtual = self.virtual_worker(key)
+        self.load[virtual] += 1
+        return next(worker for worker, held in enumerate(self.held) if virtual in held)
+
+    def observe(self, utilisations):
+        """`utilisations`: worker -> share of the slot in which it worked, of those that tell, in the order they do."""
+        for worker, utilisation in utilisations.items():
+            signal = self.idle if utilisation < self.below else None
+            if utilisation > self.above and len(self.held[worker]) > 1:
+                signal = self.busy
+            for queue in (self.idle, self.busy):
+                if queue is signal and worker not in queue:
+                    queue.append(worker)
+                if queue is not signal and worker in queue:
+                    queue.remove(worker)
+        while self.idle and self.busy:
+            self.held[self.idle.pop(0)].append(self.held[self.busy.pop(0)].pop())
+
+
+def cg(stream, workers, **parameters):
+    source = ConsistentGrouping(workers, **parameters)
+    return [source.route(key) for key in stream]
