@@ -27,7 +27,7 @@ LOOKS = {
     "FISH, long epoch": (GREEN, "--", "p"),
 }
 INCHES_A_LABEL = 1.6  # of a legend
-PLAIN = (1.0, 2.0, 5.0)  # numbers that a logarithmic axis shows, times powers of ten
+PLAIN, DECADES = (1.0, 2.0, 5.0), 200  # numbers that a logarithmic axis of so small a range shows, times powers of ten
 LEAST_TOP = 1.1  # of an axis that starts at 1: differences of a per mille shall not look large
 Value = Callable[[Cell, str], float]
 
@@ -42,15 +42,20 @@ class Row(NamedTuple):
 
 def by_skew(cells: Sequence[Cell], names: Mapping[str, str] | Sequence[str], rows: Sequence[Row]) -> Any:
     """A column of panels for each number of workers, the skew z on the x axis; `names` of schemes (-> shown as)."""
-    columns = list(dict.fromkeys(cell.workers for cell in cells))
-    panels = [(f"W = {w}", [cell for cell in cells if cell.workers == w]) for w in columns]
+    columns = dict.fromkeys(cell.workers for cell in cells)
+    return panels_by_skew({f"W = {w}": [cell for cell in cells if cell.workers == w] for w in columns}, names, rows)
+
+
+def panels_by_skew(
+    panels: Mapping[str, Sequence[Cell]], names: Mapping[str, str] | Sequence[str], rows: Sequence[Row]
+) -> Any:
+    """A column of panels under each title, the skew z on the x axis."""
     return _draw(panels, names, rows, "skew z", lambda cell: cell.skew)
 
 
 def by_workers(cells: Sequence[Cell], names: Mapping[str, str] | Sequence[str], rows: Sequence[Row]) -> Any:
     """A column of panels for each stream, the number of workers on the x axis."""
-    columns = list(dict.fromkeys(cell.data for cell in cells))
-    panels = [(name, [cell for cell in cells if cell.data == name]) for name in columns]
+    panels = {name: [c for c in cells if c.data == name] for name in dict.fromkeys(cell.data for cell in cells)}
     figure = _draw(panels, names, rows, "workers W", lambda cell: cell.workers)
     ticks = sorted({cell.workers for cell in cells})
     for axis in figure.axes:
@@ -61,7 +66,7 @@ def by_workers(cells: Sequence[Cell], names: Mapping[str, str] | Sequence[str], 
 
 
 def _draw(
-    panels: Sequence[tuple[str, list[Cell]]],
+    panels: Mapping[str, Sequence[Cell]],
     names: Mapping[str, str] | Sequence[str],
     rows: Sequence[Row],
     x_label: str,
@@ -71,7 +76,7 @@ def _draw(
     figure = new_figure(max(5.5, 2.9 * len(panels)), 0.9 + 2.5 * len(rows))
     axes = figure.subplots(len(rows), len(panels), sharex=True, sharey="row", squeeze=False)
     for row, line_of_axes in zip(rows, axes, strict=True):
-        for (title, cells), axis in zip(panels, line_of_axes, strict=True):
+        for (title, cells), axis in zip(panels.items(), line_of_axes, strict=True):
             for i, (name, text) in enumerate(shown.items()):
                 points = sorted((x(cell), row.value(cell, name)) for cell in cells)
                 colour, line, marker = LOOKS.get(name, (COLOURS[i % len(COLOURS)], "-", MARKERS[i % len(MARKERS)]))
@@ -79,11 +84,9 @@ def _draw(
                 axis.plot(*zip(*points, strict=True), label=text, markerfacecolor="none", **style)
             if row is rows[0]:
                 axis.set_title(title, fontsize=9)
-            if row.log:
-                _logarithmic(axis)
             axis.grid(alpha=0.25)
+        _scale(line_of_axes[0], row.log)
         line_of_axes[0].set_ylabel(row.label)
-        line_of_axes[0].set_ylim(top=max(LEAST_TOP, line_of_axes[0].get_ylim()[1]))
     for axis in axes[-1]:
         axis.set_xlabel(x_label)
     handles, labels = axes.flat[0].get_legend_handles_labels()
@@ -92,10 +95,17 @@ def _draw(
     return figure
 
 
-def _logarithmic(axis: Any) -> None:
+def _scale(axis: Any, log: bool) -> None:
+    """Scale the y axis, which all panels of a row share."""
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+    if not log:
+        bottom, top = axis.get_ylim()
+        if top < LEAST_TOP:
+            axis.set_ylim(bottom - 0.01, LEAST_TOP)
+        return
     axis.set_yscale("log")
-    axis.yaxis.set_major_locator(LogLocator(subs=PLAIN))
+    bottom, top = axis.get_ylim()
+    axis.yaxis.set_major_locator(LogLocator(subs=PLAIN if top < DECADES * bottom else (1.0,)))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_minor_formatter(NullFormatter())

@@ -118,6 +118,10 @@ class Cell(NamedTuple):
         """How many times as long as `name` the scheme `other` takes."""
         return self.makespan(other) / self.makespan(name)
 
+    def latency(self, name: str, which: str = "latency_p99") -> float:
+        """The 99th percentile of the latency, or another, in service times of a tuple."""
+        return (getattr(self.of[name], which) or 0.0) * SPEED
+
     def memory(self, name: str) -> float:
         """Replicas, over those of FG, which has one of each key."""
         return self.of[name].replicas_over_kg or 0.0
