@@ -93,6 +93,9 @@ CASES: list[tuple[list[str], Any, dict[str, Any]]] = [
     (["pair", "list"], "fanout", {"deal": "position"}),
     (["text", "int", "double", "price", "day", "time", "bytes", "flag"], "shuffle", {}),
     (["time"], PartialKey(WORKERS, choices=3), {}),
+    (["text"], "d_choices", {}),
+    (["int"], "w_choices", {}),
+    (["price"], "fish", {"mode": "online"}),
 ]
 
 

@@ -105,6 +105,11 @@ def test_pkg_deals_its_hot_keys_over_its_own_candidates(words: DataFrame) -> Non
     assert {row[SALT] for row in rows if row["word"] == "word-4999"} <= {6}
 
 
+@pytest.mark.parametrize("scheme", ["d_choices", "w_choices", "fish"])
+def test_schemes_for_hot_keys_balance_by_a_plan_too(words: DataFrame, scheme: str) -> None:
+    assert max_over_mean(repartition(words, "word", W, scheme)) < 1.15  # see above; fish and d_choices plan 1 % more
+
+
 def test_hash_is_planned_without_looking_at_the_data(words: DataFrame) -> None:
     landed = salted(words, "word", W, "hash").repartition(W, "word", SALT)
     rows = landed.select("row", F.spark_partition_id().alias("worker")).toArrow().sort_by("row")["worker"]

@@ -89,11 +89,13 @@ def advise(counts: KeyCounts, workers: int, forecasts: Sequence[Forecast], for_:
 
 
 def _best(forecasts: Sequence[Forecast], keys: int) -> Forecast:
-    """The fewest replicas, to a hundredth of a replica a key, and a plan rather than live routers."""
+    """The fewest replicas, to a hundredth of a replica a key; a plan rather than live routers, and of plans fanout."""
     able = [f for f in forecasts if f.on_spark]
     limit = ENOUGH * min(f.straggler for f in able)
     good = [f for f in able if f.straggler <= limit]
-    return min(good, key=lambda f: (round(f.replicas / keys, 2), f.mode != "planned", f.straggler))
+    return min(
+        good, key=lambda f: (round(f.replicas / keys, 2), f.mode != "planned", f.scheme != "fanout", f.straggler)
+    )
 
 
 def _by_bounds(counts: KeyCounts, workers: int, for_: str | None) -> Advice:

@@ -19,7 +19,7 @@ from unskew.scheme import registration, require_workers
 
 SHOWN = 10  # top keys
 LONGEST_BAR = 30  # characters
-TABLE = 64  # characters beside the bars
+TABLE = 70  # characters beside the bars
 WIDTH = 100  # of the report as text
 LEGEND = (
     "max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with perfect "

@@ -22,7 +22,7 @@ Choices made here:
   a load of 1 + epsilon W times the mean: with thousands of them, make it smaller.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,18 @@ from unskew.errors import InputError
 from unskew.kernels import allocating_kernel, kernel
 from unskew.least import new_least, sort_positions
 from unskew.members import Names
+from unskew.plan import Frequencies, Plan
 from unskew.scheme import register
-from unskew.schemes.head import check_head, check_head_state, counters, is_head, least_loaded_of_all, resized_head
+from unskew.schemes.head import (
+    check_head,
+    check_head_state,
+    counters,
+    is_head,
+    least_loaded_of_all,
+    plan_of_head,
+    resized_head,
+    threshold,
+)
 from unskew.schemes.pkg import least_loaded_of
 from unskew.sketches.space_saving import count_key, new_sketch
 
@@ -159,3 +169,12 @@ class DChoices(NamedTuple):
 
     def resized(self, state: State, before: Names, after: Names) -> "tuple[DChoices, State]":
         return resized_head(self, state, before, after)
+
+    @classmethod
+    def plan(cls, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
+        """The head is dealt over its d candidates such that they are equally full, other hot keys over their two."""
+        scheme = cls(workers, **parameters)
+        shares = frequencies.counts / max(1, frequencies.messages)
+        head = int((shares > threshold(scheme)).sum())
+        choices = fan_out(shares[:head], 1.0 - shares[:head].sum(), workers, scheme.epsilon)
+        return plan_of_head("d_choices", scheme, frequencies, head, choices)

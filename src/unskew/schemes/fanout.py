@@ -19,14 +19,13 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.filling import Load, Parts, hot_key, shares, whole_keys
 from unskew.hashing import KeyIds, candidate, frozen
 from unskew.kernels import kernel
 from unskew.key_table import EMPTY, check_slots, fill, find, new_table, with_room
-from unskew.plan import Frequencies, HotKey, Plan, places_of
+from unskew.plan import Frequencies, Plan
 from unskew.scheme import register, require_workers
 
-PLACES_A_WORKER = 16  # on average, for a split key: its workers' shares are right within about 3 %
-MOST_PLACES = 4096  # of one key, unless it has more workers
 TOLERANCE = 1.02  # of the mean, the load up to which hot keys fill a worker
 
 
@@ -72,23 +71,19 @@ class Fanout(NamedTuple):
         """Hot keys split over just enough workers; see the module's docstring."""
         hot = frequencies.hot(workers)
         mean = frequencies.messages / workers
-        load = np.full(workers, (frequencies.messages - frequencies.counts.sum()) / workers)
-        _add_whole_keys(load, frequencies.key_ids[hot:], frequencies.counts[hot:])
+        load = whole_keys(workers, frequencies, hot)
         heap = [(float(amount), worker) for worker, amount in enumerate(load)]
         heapq.heapify(heap)
         entries = []
         for i in range(hot):
-            key_id, count = frequencies.key_ids[i], float(frequencies.counts[i])
-            home = int(candidate(key_id, 0, workers))
+            count = float(frequencies.counts[i])
+            home = int(candidate(frequencies.key_ids[i], 0, workers))
             if load[home] + count <= mean:
                 load[home] += count
                 continue
             parts = _fill_least_loaded(heap, load, count, TOLERANCE * mean)
-            salts = places_of(key_id, _in_places(parts), workers)
-            share = count / frequencies.messages
-            entries.append(HotKey(int(key_id), share, salts, frequencies.names[i]))
-        shares = load / max(1, frequencies.messages)
-        return Plan("fanout", workers, tuple(entries), predicted_load=tuple(shares.tolist()))
+            entries.append(hot_key(frequencies, i, parts, workers))
+        return Plan("fanout", workers, tuple(entries), predicted_load=shares(load, frequencies))
 
     @classmethod
     def from_plan(cls, plan: Plan) -> "Fanout":
@@ -125,15 +120,7 @@ class Fanout(NamedTuple):
         return {"hot_keys": len(self.first_place) - 1}
 
 
-@kernel
-def _add_whole_keys(load, key_ids, counts):
-    for i in range(len(key_ids)):
-        load[candidate(key_ids[i], 0, len(load))] += counts[i]
-
-
-def _fill_least_loaded(
-    heap: list[tuple[float, int]], load: npt.NDArray[np.float64], count: float, limit: float
-) -> dict[int, float]:
+def _fill_least_loaded(heap: list[tuple[float, int]], load: Load, count: float, limit: float) -> Parts:
     """Put `count` tuples on the least loaded workers, on as few as keep their level under `limit`: worker -> its part.
 
     The heap holds, for each worker, its load or a smaller former one: a stale entry is corrected when it comes up.
@@ -156,12 +143,3 @@ def _fill_least_loaded(
         load[worker] = level
         heapq.heappush(heap, (level, worker))
     return parts
-
-
-def _in_places(parts: dict[int, float]) -> dict[int, int]:
-    """Each worker's part as a number of places, at least one."""
-    if len(parts) == 1:
-        return dict.fromkeys(parts, 1)
-    places = min(PLACES_A_WORKER * len(parts), max(MOST_PLACES, len(parts)))
-    total = sum(parts.values())
-    return {worker: max(1, round(part / total * places)) for worker, part in parts.items()}

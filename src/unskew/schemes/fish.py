@@ -1,11 +1,11 @@
 """FISH: keys that are hot *now* get many workers, and each tuple goes to the candidate where it waits least.
 
-Paper: He et al., "FISH", sections 4 and 5. Algorithm 1 counts recent keys: SpaceSaving with K_max counters (ReplaceMin
-is its rule), all of them multiplied by alpha after every N_epoch tuples. Algorithm 2 (CHK) gives a key with a share
-f_k > theta the number of candidates d = W / 2^floor(log2(f_top / f_k)), at least d_min and at least M_k, the most that
-it has had; any other key has 2. Section 5: candidates are the first d distinct workers on a consistent-hash ring.
-Algorithm 3 sends the tuple to the candidate with the shortest waiting time C_w * P_w: tuples not yet processed, times
-seconds a tuple.
+Paper: Huang, "Efficient time-evolving stream processing at scale" (FISH), sections 4 and 5. Algorithm 1 counts recent
+keys: SpaceSaving with K_max counters (ReplaceMin is its rule), all of them multiplied by alpha after every N_epoch
+tuples. Algorithm 2 (CHK) gives a key with a share f_k > theta the number of candidates
+d = W / 2^floor(log2(f_top / f_k)), at least d_min and at least M_k, the most that it has had; any other key has 2.
+Section 5: candidates are the first d distinct workers on a consistent-hash ring. Algorithm 3 sends the tuple to the
+candidate with the shortest waiting time C_w * P_w: tuples not yet processed, times seconds a tuple.
 
 Where the paper leaves a choice, and what it means:
 - f_k is c_k over the sum of all counters, the present tuple counted: each tuple adds 1 to the sum, the decay multiplies
@@ -51,16 +51,19 @@ There is no plan: `fanout` on counts in which old tuples fade gives each hot key
 State: 65 to 90 bytes for each counter and 1.7 kB for each worker with 128 virtual nodes; at most 2^22 nodes in all.
 """
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.filling import plan_over
 from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.members import Names, WorkerReport, carried_over
-from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, new_ring, next_worker, start_walk
+from unskew.plan import Frequencies, Plan
+from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, first_workers, new_ring, next_worker, start_walk
 from unskew.scheme import register, require_integer
 from unskew.sketches.space_saving import SpaceSaving, check_sketch, count_key, decay, new_sketch
 
@@ -268,6 +271,27 @@ class Fish(NamedTuple):
         reported[~stays] = False
         changed = scheme._state(after)._replace(**known, backlog=backlog, pace=pace, reported=reported)
         return scheme, changed
+
+    @classmethod
+    def plan(cls, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
+        """CHK on measured frequencies (of recent tuples, best): hot keys fill their d workers on the ring evenly.
+
+        Other keys stay whole where they are hashed to. What a plan cannot do is look at time or at the workers' pace.
+        """
+        scheme = cls(workers, **parameters)
+        state = scheme.new_state()
+        ring = Ring(*(getattr(state, name) for name in Ring._fields))
+        top = float(frequencies.counts.max(initial=0))
+
+        def candidates(i: int) -> Sequence[int]:
+            key, count = frequencies.key_ids[i], float(frequencies.counts[i])
+            hot = count > _threshold(scheme, float(frequencies.messages))
+            fan_out = min(_fan_out(scheme, count, top) if hot else TAIL, workers)
+            if scheme.virtual_nodes and fan_out < workers:
+                return [int(worker) for worker in first_workers(ring, key, fan_out)]
+            return [int(candidate(key, j, workers)) for j in range(fan_out)] if fan_out < workers else range(workers)
+
+        return plan_over("fish", workers, frequencies, candidates)
 
 
 def _require_number(name: str, value: Any, rule: str, least: float, most: float) -> None:

@@ -21,14 +21,18 @@ Choices made here:
 The state is about 1 to 1.5 kB a worker, so there are at most 100,000 workers.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from unskew.errors import InputError
+from unskew.filling import plan_over
+from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.least import Least, check_least, least
 from unskew.members import Names, carried_over
+from unskew.plan import Frequencies, Plan
 from unskew.scheme import require_integer
 from unskew.sketches.space_saving import SpaceSaving, check_sketch
 
@@ -82,3 +86,16 @@ def resized_head(scheme: Any, state: Any, before: Names, after: Names) -> tuple[
     new_scheme.check()
     sketch = {field: getattr(state, field).copy() for field in SpaceSaving._fields}
     return new_scheme, new_scheme.new_state()._replace(load=carried_over(state.load, before, after), **sketch)
+
+
+def plan_of_head(name: str, scheme: Any, frequencies: Frequencies, head: int, choices: int) -> Plan:
+    """A plan in which the first `head` keys have `choices` candidates, or all workers, and other hot keys have two."""
+    first, workers = 2 * scheme.seed, scheme.workers
+
+    def candidates(i: int) -> Sequence[int]:
+        if i < head and choices >= workers:
+            return range(workers)
+        numbers = range(first, first + (choices if i < head else 2))
+        return [int(candidate(frequencies.key_ids[i], j, workers)) for j in numbers]
+
+    return plan_over(name, workers, frequencies, candidates, cold_salt=first)

@@ -7,11 +7,10 @@ Choices made here: among equally loaded workers the lowest number wins for the h
 The tail's two candidates are those of `pkg` with the same seed, and may collide as they do there; so while no key is in
 the head, every decision is that of `pkg`.
 
-A key of the head has up to W replicas. There is no plan: to deal the head over all workers beforehand is what `fanout`
-does with fewer replicas.
+A key of the head has up to W replicas. Where frequencies are known beforehand, `fanout` balances with fewer.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +18,18 @@ import numpy.typing as npt
 from unskew.kernels import kernel
 from unskew.least import new_least
 from unskew.members import Names
+from unskew.plan import Frequencies, Plan
 from unskew.scheme import register
-from unskew.schemes.head import check_head, check_head_state, counters, is_head, least_loaded_of_all, resized_head
+from unskew.schemes.head import (
+    check_head,
+    check_head_state,
+    counters,
+    is_head,
+    least_loaded_of_all,
+    plan_of_head,
+    resized_head,
+    threshold,
+)
 from unskew.schemes.pkg import least_loaded_of
 from unskew.sketches.space_saving import count_key, new_sketch
 
@@ -78,3 +87,10 @@ class WChoices(NamedTuple):
 
     def resized(self, state: State, before: Names, after: Names) -> "tuple[WChoices, State]":
         return resized_head(self, state, before, after)
+
+    @classmethod
+    def plan(cls, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
+        """The head is dealt over all workers such that they are equally full, other hot keys over their two."""
+        scheme = cls(workers, **parameters)
+        head = int((frequencies.counts > threshold(scheme) * frequencies.messages).sum())
+        return plan_of_head("w_choices", scheme, frequencies, head, workers)
