@@ -18,8 +18,8 @@ from unskew.sketches.space_saving import count_keys, new_sketch
 from unskew.streams import Zipf
 
 MESSAGES, W = 2_000_000, 100
-# M messages/s of a public Java implementation, one core of a similar machine, string keys hashed on the way. There is none
-# of fish: it is held against the nearest, D-Choices.
+# M messages/s of a public Java implementation, one core of a similar machine, string keys hashed on the way. There is
+# none of fish: it is held against the nearest, D-Choices.
 ELSEWHERE = {
     "zipf z=1.4, K = 10,000": {"hash": 9.2, "pkg": 6.1, "d_choices": 0.13, "w_choices": 0.22, "fish": 0.13},
     "zipf z=1.0, K = 1,000,000": {"hash": 4.2, "pkg": 3.2, "d_choices": 0.17, "w_choices": 0.21, "fish": 0.17},
