@@ -25,6 +25,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.functions import arrow_udf
+from pyspark.sql.types import IntegerType
 from rich.table import Table
 
 from timing import Case, console, interleaved, show
@@ -35,6 +37,7 @@ from unskew.spark.local import local_spark
 from unskew.streams import Zipf
 
 W, KEYS, FILES = 16, 10_000, 16
+IDLE = "Python that does nothing"
 Way = Callable[[DataFrame], DataFrame]  # puts rows on workers
 PARTIAL = "key bigint, n bigint, busy double"  # schema of partial counts; busy: seconds, in one row a task
 Batches = Iterator[pa.RecordBatch]
@@ -78,6 +81,7 @@ def overhead(folder: Path, size: Size) -> list[Target]:
                 literal: lambda: drain(repartition(df, "key", W, plan=few)),
                 joined: lambda: drain(repartition(df, "key", W, plan=many)),
                 "online, pkg": lambda: drain(repartition(df, "key", W, "pkg", mode="online")),
+                IDLE: lambda: drain(with_idle_python(df)),
                 "making the plan": lambda: plan_for(df, "key", W, names=False),
                 "making the plan, 10 % sampled": lambda: plan_for(df, "key", W, sample=0.1, names=False),
             },
@@ -94,6 +98,17 @@ def with_hot_keys(plan: Plan, number: int) -> Plan:
     known = {hot.key_id for hot in plan.hot_keys}
     further = [int(i) for i in key_ids(np.arange(1, number + 1)) if int(i) not in known]
     return replace(plan, hot_keys=plan.hot_keys + tuple(HotKey(i, 0.0, (0, 1)) for i in further))
+
+
+def with_idle_python(df: DataFrame) -> DataFrame:
+    """What any routing in Python costs at least: the key goes to a function that does nothing, a salt comes back."""
+
+    def zeros(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        for batch in batches:
+            yield pa.array(np.zeros(len(batch), np.int32))
+
+    salt = arrow_udf(zeros, IntegerType()).asNondeterministic()("key")
+    return df.withColumn("salt", salt).repartition(W, "key", "salt").drop("salt")
 
 
 def drain(df: DataFrame) -> None:
@@ -222,7 +237,7 @@ def show_runs(title: str, seconds: dict[str, list[float]], runs: dict[str, Run],
 def cold_start(folder: Path, size: Size) -> list[Target]:
     """The same job, first in a fresh process. Imports and starting Spark are not counted: see cold_start.py."""
     write(Zipf(1.2, KEYS, size.rows), folder / "rows")
-    seconds: dict[str, list[float]] = {"hash": [], "planned": [], "online": []}
+    seconds: dict[str, list[float]] = {"hash": [], "planned": [], "online": [], IDLE: []}
     for _ in range(min(3, size.rounds)):
         for name in seconds:
             seconds[name].append(in_fresh_process(first_job, name, folder))
@@ -238,6 +253,8 @@ def first_job(name: str, folder: Path) -> float:
         started = time.perf_counter()
         if name == "hash":
             drain(df.repartition(W, "key"))
+        elif name == IDLE:
+            drain(with_idle_python(df))
         else:
             drain(repartition(df, "key", W, "fanout" if name == "planned" else "pkg", mode=name))
         return time.perf_counter() - started
