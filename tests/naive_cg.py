@@ -1,6 +1,14 @@
 """Consistent grouping in plain slow Python: a list of virtual workers for each worker, two queues."""
 
+from functools import cache
+
 import naive
+
+
+@cache
+def candidate(placement, salt, total):
+    """Of the keys whose id has this high half: a search tries many, and many keys may share them."""
+    return naive.candidate(placement << 32, salt, total)
 
 
 class ConsistentGrouping:
@@ -21,7 +29,7 @@ class ConsistentGrouping:
             return tuples % self.total
         salt = 0
         while True:
-            virtual = naive.candidate(key, salt, self.total)
+            virtual = candidate(key >> 32, salt, self.total)
             if self.load[virtual] * self.total < (1 + self.epsilon) * (tuples + 1):
                 return virtual
             salt += 1
