@@ -1,5 +1,6 @@
 """The Python of README.md and of docs/spark.md runs as it stands, and `unskew doctor` as the README types it."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from documents import ROOT, code_blocks, commands
+from unskew import SCHEMES
 
 
 def run_all(document: str, **names: object) -> None:
@@ -43,3 +45,12 @@ def test_the_running_version_is_in_the_table_of_versions() -> None:
     rows = [row.split("|") for row in (ROOT / "docs/spark.md").read_text().splitlines() if row.startswith("| 4.")]
     (python,) = [cells[2] for cells in rows if cells[1].strip() == series]
     assert sys.version_info >= tuple(int(part) for part in python.split()[0].split("."))
+
+
+def test_the_table_of_modes_knows_every_scheme() -> None:
+    (row,) = [row for row in (ROOT / "docs/spark.md").read_text().splitlines() if row.startswith("| schemes ")]
+    _, _, planned, online, _ = row.split("|")
+    by_plan = {name for name, entry in SCHEMES.items() if "planned" in entry.modes}
+    never_live = {name for name, entry in SCHEMES.items() if entry.offline}
+    assert by_plan == set(re.findall("`([a-z_]+)`", planned))
+    assert never_live == set(re.findall("`([a-z_]+)`", online))
