@@ -11,6 +11,7 @@ from rich.markup import escape
 
 from unskew.cli.output import console, notes, progress_bar
 from unskew.errors import InputError
+from unskew.experiments.cg import PAPER as CG
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim
 from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.grid import run_on_spark
@@ -20,7 +21,7 @@ from unskew.experiments.report import check_folder, claims_json, make_folder, wr
 from unskew.page import fresh_path
 from unskew.plots import new_figure
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH, CG)}
 DEFAULT_DATA = Path("../shared/data")
 DATA_VARIABLE = "UNSKEW_DATA"
 DATA_HELP = (

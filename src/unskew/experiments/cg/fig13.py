@@ -1,0 +1,157 @@
+"""Fig. 13 (Q3): the machines change after 6M and after 12M messages, the total of their capacity stays."""
+
+from unskew.experiments.cg.cluster import (
+    CG,
+    HIGH_IMBALANCE,
+    NEAR_ZERO,
+    RATE,
+    SAMPLES,
+    THREE,
+    UNEQUAL,
+    Machines,
+    between,
+    drained,
+    grouping,
+    hours,
+    queues_of,
+    settled,
+    through_the_day,
+    windows_of,
+    worst,
+)
+from unskew.experiments.cg.setup import KG, SG, Kinds, shown, wp_label
+from unskew.experiments.claims import verdict
+from unskew.experiments.grid import Job, Runs
+from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table
+from unskew.simulate import Result
+from unskew.streams import StandIn
+
+WORKERS, VIRTUAL = 10, 100
+CHANGES = {6_000_000: Machines(5, 4.0), 12_000_000: Machines(2, 10.0)}  # after so many messages
+CG_SHORT, CG_IDLE, CG_FEW = "CG, t0 = 10 s", "CG, idle below 0.8", "CG, 10 virtual workers"
+KINDS: Kinds = {
+    **THREE,
+    CG: lambda workers: grouping(workers, VIRTUAL),
+    CG_SHORT: lambda workers: grouping(workers, VIRTUAL, slot=10.0),
+    CG_IDLE: lambda workers: grouping(workers, VIRTUAL, idle=0.8),
+    CG_FEW: grouping,
+}
+QUICKLY = 0.5  # of the time until the next change
+
+
+def events() -> tuple[str, ...]:
+    return tuple(f"t={message} capacity {machines.capacity(WORKERS)}" for message, machines in CHANGES.items())
+
+
+def jobs(settings: Settings) -> list[Job]:
+    schemes = [kind(WORKERS) for kind in KINDS.values()]
+    return [
+        Job(
+            "fig13",
+            "WP",
+            StandIn("WP", seed=settings.seed),
+            tuple(schemes[i::2]),
+            samples=SAMPLES,
+            queues=queues_of(UNEQUAL, WORKERS),
+            events=events(),
+        )
+        for i in range(2)
+    ]
+
+
+def phases(result: Result) -> list[tuple[float, float]]:
+    """Start and end in seconds of the time before the first change, between both, and after."""
+    moments = [0.0, *(message / RATE for message in CHANGES), windows_of(result)[-1].end]
+    return list(zip(moments, moments[1:], strict=False))
+
+
+def claims(runs: Runs, settings: Settings) -> list[Finding]:
+    results = {name: runs.of(kind(WORKERS)) for name, kind in KINDS.items()}
+    where = f"{wp_label(results[CG].messages)}: "
+    found = [_recovery(results, where, number) for number in range(1, len(CHANGES) + 1)]
+    lowest = {}
+    for name in (KG, SG):
+        windows = windows_of(results[name])
+        ends = [between(windows, *phase)[-1] for phase in phases(results[name])]
+        lowest[name] = [window.imbalance for window in ends]
+    return [
+        *found,
+        Finding(
+            "fig13-others",
+            "KG and SG do not adapt (reported for comparison)",
+            "high throughout; no numbers in the text",
+            where
+            + "; ".join(f"{name} {', '.join(map(shown, values))}" for name, values in lowest.items())
+            + " at the end of each phase",
+            verdict(all(min(values) > HIGH_IMBALANCE for values in lowest.values())),
+            f"Rule: highest utilisation less the mean is above {HIGH_IMBALANCE:g} at the end of each of the three "
+            "phases, for both.",
+        ),
+        _queues(results, where),
+    ]
+
+
+def _recovery(results: dict[str, Result], where: str, number: int) -> Finding:
+    start, end = phases(results[CG])[number]
+    machines = list(CHANGES.values())[number - 1]
+    windows = {name: windows_of(results[name]) for name in (CG, CG_SHORT, CG_IDLE, CG_FEW)}
+    times = {name: settled(found, start, end) for name, found in windows.items()}
+    last = between(windows[CG], start, end)[-1]
+    calm = times[CG]
+    return Finding(
+        f"fig13-change{number}",
+        f"CG adapts very efficiently to the change to {{y, z}} = {{{machines.strong}, {machines.times:g}}}",
+        "very efficiently; no numbers in the text",
+        where + f"imbalance near zero again after {hours(times[CG])} of {hours(end - start)}, "
+        f"{shown(last.imbalance)} at the end of the phase; "
+        + "; ".join(f"{name}: {hours(time)}" for name, time in times.items() if name != CG),
+        verdict(calm is not None and calm <= QUICKLY * (end - start)),
+        "Rule: from at most half of the time until the next change on, the highest utilisation is at most "
+        f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a "
+        "slot of a minute, so a change that asks a worker for hundreds of them takes hours; and when the strong ones are just above 0.75, "
+        "they ask for no more (see Fig. 12). The three other runs are ours: with t0 = 10 s, with idle below the target "
+        "utilisation of 0.8, and with 10 virtual workers, which are coarser but sooner moved.",
+    )
+
+
+def _queues(results: dict[str, Result], where: str) -> Finding:
+    ends = {name: windows_of(results[name])[-1].queue for name in (KG, SG, CG)}
+    largest = {name: worst(windows_of(results[name]), lambda w: w.queue) for name in (KG, SG, CG)}
+    return Finding(
+        "fig13-queues",
+        "with CG queue length and latency stay below those of KG and SG while resources change",
+        "lower; no numbers in the text",
+        where + "; ".join(f"{name} at most {largest[name]:,.0f}, at the end {ends[name]:,}" for name in ends),
+        verdict(all(largest[CG] < largest[n] and ends[CG] < ends[n] for n in (KG, SG))),
+        "Rule: the difference of the longest and the shortest queue is lower with CG, at its highest and at the end.",
+    )
+
+
+def parts(runs: Runs, settings: Settings) -> list[Part]:
+    results = {name: runs.of(kind(WORKERS)) for name, kind in KINDS.items()}
+    rows = []
+    for name, result in results.items():
+        windows = windows_of(result)
+        row: list[object] = [name]
+        for phase in phases(result):
+            row += [hours(settled(windows, *phase)), hours(drained(windows, *phase))]
+        rows.append([*row, f"{result.latency_mean:.3g} s"])
+    names = ["3 of 10, 5 times as strong", *(f"{m.strong} of 10, {m.times:g} times" for m in CHANGES.values())]
+    return [
+        Picture(
+            "fig13",
+            through_the_day(results, [message / RATE for message in CHANGES]),
+            f"{wp_label(results[CG].messages)}: 10 workers, of which at first 3 are 5 times as strong as the others, "
+            "after 6M messages 5 of them 4 times, after 12M 2 of them 10 times (dotted lines). CG has 100 virtual "
+            "workers a worker and t0 = 1 minute, except where it says otherwise (ours).",
+        ),
+        Table(
+            "Balanced: time after the change from which on the highest utilisation is at most 0.1 above the mean until "
+            "the next change. Drained: from which on no message waits a minute longer at one worker than at another.",
+            ["scheme", *(f"{name}: {what}" for name in names for what in ("balanced", "drained")), "mean latency"],
+            rows,
+        ),
+    ]
+
+
+EXPERIMENT = Experiment("fig13", "Figure 13: resources that change", jobs, claims, parts)

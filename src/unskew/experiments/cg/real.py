@@ -1,0 +1,142 @@
+"""Beyond the paper: PoRC and CG on real streams, whose hot keys change."""
+
+from unskew.experiments.cg.cluster import (
+    CG,
+    NEAR_ZERO,
+    RATE,
+    SAMPLES,
+    THREE,
+    UNEQUAL,
+    Machines,
+    hours,
+    queues_of,
+    settled,
+    windows_of,
+)
+from unskew.experiments.cg.setup import (
+    ALIKE,
+    BALANCED,
+    BOUND_RULE,
+    KG,
+    KINDS,
+    PKG,
+    PORC,
+    SG,
+    Cell,
+    bounded_measured,
+    cells_of,
+    excess_of,
+    jobs_of,
+    shown,
+)
+from unskew.experiments.claims import verdict
+from unskew.experiments.grid import Job, Runs
+from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
+from unskew.experiments.real import absent, has_real, real_file
+from unskew.streams import Stream
+
+STREAMS = ("stocknet_cashtags", "congress_hashtags", "reddit_domains", "orm_busy")
+BINS = (50, 1000)
+WORKERS = 10
+CHANGED = Machines(2, 10.0)
+CHANGE = 0.5  # half-way
+LONG_ENOUGH = 60 * 60 * RATE  # messages: an hour at the pace of WP, half of it after the change
+
+
+def _streams(settings: Settings) -> dict[str, Stream]:
+    return {name: real_file(name, settings) for name in STREAMS if has_real(name, settings)}
+
+
+def jobs(settings: Settings) -> list[Job]:
+    streams = _streams(settings)
+    return [*jobs_of("real", streams, BINS, KINDS), *(_on_machines(*item) for item in streams.items())]
+
+
+def _on_machines(name: str, stream: Stream) -> Job:
+    event = f"t={int(CHANGE * (stream.length or 0))} capacity {CHANGED.capacity(WORKERS)}"
+    schemes = tuple(kind(WORKERS) for kind in THREE.values())
+    return Job("real", name, stream, schemes, samples=SAMPLES, queues=queues_of(UNEQUAL, WORKERS), events=(event,))
+
+
+def _dealt(runs: Runs, name: str) -> Runs:
+    return Runs(run for run in runs.where(data=name) if run.job.queues is None)
+
+
+def _queued(runs: Runs, name: str) -> Runs:
+    return Runs(run for run in runs.where(data=name) if run.job.queues is not None)
+
+
+def claims(runs: Runs, settings: Settings) -> list[Finding]:
+    return [finding for name in STREAMS for finding in _claims_on(runs, name, settings)]
+
+
+def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
+    bound = (f"real-{name}-bound", f"PoRC's imbalance is bounded by epsilon, on {name} (real)", "I(m) <= epsilon m/n")
+    memory = (f"real-{name}-memory", f"PoRC's memory is as low as PKG's, on {name} (real)", "as low as PKG (WP)")
+    change = (
+        f"real-{name}-cg",
+        f"CG comes to balance on unequal machines, and again after they change, on {name} (real)",
+        "CG adapts very efficiently (WP)",
+    )
+    if not has_real(name, settings):
+        return [not_testable(*text, absent(name)) for text in (bound, memory, change)]
+    excess = excess_of(_dealt(runs, name).results(scheme="porc"))
+    cells = cells_of(_dealt(runs, name), KINDS)
+    ratios = [cell.memory(PORC) / cell.memory(PKG) for cell in cells]
+    return [
+        Finding(*bound, bounded_measured(excess), verdict(excess.messages < 1.0), BOUND_RULE),
+        Finding(
+            *memory,
+            "; ".join(
+                f"n={cell.bins}: PoRC {shown(cell.memory(PORC))}, PKG {shown(cell.memory(PKG))}, SG "
+                f"{shown(cell.memory(SG))}; imbalance of PKG {shown(cell.imbalance(PKG))}"
+                for cell in cells
+            ),
+            verdict(max(ratios) <= ALIKE),
+            f"Rule: at most {ALIKE:g} times PKG's replicas with every n. Where PKG's imbalance is at most {BALANCED:g} "
+            "there is nothing that PoRC would have to pay for.",
+        ),
+        _adapts(_queued(runs, name), change),
+    ]
+
+
+def _adapts(runs: Runs, text: tuple[str, str, str]) -> Finding:
+    result = runs.of(THREE[CG](WORKERS))
+    if result.messages < LONG_ENOUGH:
+        return not_testable(*text, f"At WP's pace its {result.messages:,} messages last less than an hour: too short.")
+    windows = windows_of(result)
+    end, change = windows[-1].end, CHANGE * result.messages / RATE
+    before, after = settled(windows, 0, change), settled(windows, change, end)
+    last = {name: windows_of(runs.of(kind(WORKERS)))[-1] for name, kind in THREE.items()}
+    return Finding(
+        *text,
+        f"near zero for good after {hours(before)} of {hours(change)}, and after {hours(after)} of "
+        f"{hours(end - change)} again; at the end imbalance "
+        + ", ".join(f"{name} {shown(window.imbalance)} (queue {window.queue:,})" for name, window in last.items()),
+        verdict(before is not None and after is not None),
+        f"Rule: both times it comes to an imbalance of utilisation of at most {NEAR_ZERO:g} before the time is over, "
+        "and stays there. First 3 of 10 machines are 5 times as strong, after half of the stream 2 of them 10 times; "
+        "10 virtual workers each, t0 = 1 minute, the pace of WP.",
+    )
+
+
+def parts(runs: Runs, settings: Settings) -> list[Part]:
+    tables: list[Part] = []
+    for name in dict.fromkeys(run.job.data for run in runs):
+        cells = cells_of(_dealt(runs, name), KINDS)
+        first = cells[0].of[KG]
+        tables.append(
+            Table(
+                f"{name} (real): {first.messages:,} messages, {first.keys:,} keys, p1 {100 * (first.p1 or 0):.2f} %.",
+                ["scheme", *(f"n={cell.bins}: {what}" for cell in cells for what in ("imbalance I n/m", "memory/KG"))],
+                [_row(kind, cells) for kind in KINDS],
+            )
+        )
+    return tables or ["No real stream was found; name their folder with --data."]
+
+
+def _row(name: str, cells: list[Cell]) -> list[object]:
+    return [name, *(text for cell in cells for text in (shown(cell.imbalance(name)), shown(cell.memory(name))))]
+
+
+EXPERIMENT = Experiment("real", "Beyond the paper: real streams", jobs, claims, parts)
