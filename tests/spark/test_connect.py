@@ -22,7 +22,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from unskew import PartialKey, Plan
 from unskew.aggregates import Count, Sum
 from unskew.plan import HotKey
-from unskew.spark import SALT, aggregate, apply_split, plan_for, repartition, salted
+from unskew.spark import SALT, Decay, aggregate, apply_split, plan_for, repartition, salted, skew_report
 
 ROWS, W = 20_000, 8
 NUMBERS = np.minimum(np.random.default_rng(1).zipf(1.3, ROWS), 500)
@@ -47,7 +47,7 @@ def got(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return answers
 
 
-@pytest.mark.parametrize("way", ["planned", "online", "planned, many hot keys"])
+@pytest.mark.parametrize("way", ["planned", "online", "planned, many hot keys", "fish, fading counts"])
 def test_repartition_keeps_every_row_and_balances(got: dict[str, Any], way: str) -> None:
     loads = got[way]
     assert sum(loads) == ROWS
@@ -62,6 +62,10 @@ def test_planned_and_online_salts_are_the_named_column(got: dict[str, Any]) -> N
 def test_aggregates_equal_those_of_a_plain_group_by(got: dict[str, Any]) -> None:
     assert got["aggregate"] == got["plain"]
     assert got["apply_split"] == got["plain"]
+
+
+def test_the_report_counts_every_row(got: dict[str, Any]) -> None:
+    assert (got["report"]["messages"], got["report"]["keys"]) == (ROWS, len(set(NUMBERS)))
 
 
 def test_nothing_warns(got: dict[str, Any]) -> None:
@@ -92,7 +96,7 @@ def main() -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         plan = plan_for(df, "word", W)
-        large = Plan(plan.scheme, W, plan.hot_keys + tuple(HotKey(i, 0.0, (0,)) for i in range(60)))  # needs a join
+        large = Plan(plan.scheme, W, plan.hot_keys + tuple(HotKey(i, 0.0, (0,) * 400) for i in range(60)))  # a join
         answers = {
             "hash": loads(df.repartition(W, "word")),
             "planned": loads(repartition(df, "word", W, plan=plan)),
@@ -107,6 +111,10 @@ def main() -> dict[str, Any]:
                 apply_split(df, "word", part, merged, "word string, n long, total long", W, plan=plan)
             ),
             "plain": sorted_rows(df.groupBy("word").agg(F.count("*").alias("n"), F.sum("row").alias("total"))),
+            "fish, fading counts": loads(
+                repartition(df, "word", W, plan=plan_for(df, "word", W, "fish", decay=Decay("row", ROWS)))
+            ),
+            "report": skew_report(df, "word", W).to_dict(),
             "warned": [str(w.message) for w in warned if str(Path(w.filename).parent).endswith("unskew/spark")],
         }
     spark.stop()
