@@ -152,7 +152,8 @@ def all_otherwise(job: Job, scheme: Any) -> Numbers:
 
 def verdicts(data: Path, world: World) -> dict[str, str]:
     some = simulate(Zipf(1.0, 10, 1), [Hash(1)])[0]
-    chosen, found = settings(data), {}
+    chosen = settings(data)
+    found: dict[str, str] = {}
     for experiment in PAPER.experiments:
         runs = Runs(
             Run(job, made_up(some, job, scheme, world)) for job in experiment.jobs(chosen) for scheme in job.schemes
@@ -163,7 +164,7 @@ def verdicts(data: Path, world: World) -> dict[str, str]:
 
 def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
     params = {name: value for name, value in scheme._asdict().items() if name != "workers"}  # type: ignore[attr-defined]
-    ideal = {"messages": 1, "capacity": [1.0], "latency_mean": 1.0}
+    ideal: Numbers = {"messages": 1, "capacity": [1.0], "latency_mean": 1.0}
     return replace(
         some, scheme=registration_of(scheme).name, params=params, workers=scheme.workers, **ideal, **world(job, scheme)
     )
