@@ -58,8 +58,8 @@ def _why(cells: list[Cell], name: str) -> str:
     slower = [(cell.latency(name) / cell.latency("FISH"), cell.place) for cell in cells]
     return (
         f"Execution time tells only who ends last. {name} evens out all that was ever sent, so a worker that got too "
-        "much while a new hot key went unnoticed is spared later: of the delay little is left at the end. Where drift "
-        f"tells is latency: the 99th percentile is up to {largest(slower)} times FISH's. {OTHER_DATA}"
+        "much while a new hot key went unnoticed is spared later: of the delay little is left at the end. Where they "
+        f"differ is latency: the 99th percentile is up to {largest(slower)} times FISH's. {OTHER_DATA}"
     )
 
 
