@@ -45,6 +45,7 @@ bench: setup ## speed, as ratios in one run
 .PHONY: reproduce
 reproduce: setup ## the papers' evaluations, published beside measured
 	$(BIN)/unskew reproduce pkg --out out/reproduce-pkg
+	$(BIN)/unskew reproduce fish --out out/reproduce-fish
 
 .PHONY: clean
 clean: ## remove the virtual environment and build leftovers
