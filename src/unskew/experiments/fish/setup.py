@@ -29,7 +29,7 @@ LONG = 50_000_000  # ZF by the paper's Table 2; memory depends on the length, so
 REAL = ("congress_hashtags", "stocknet_cashtags", "reddit_domains")  # the present ones stand in for MT and AM
 
 # A worker executes 100 tuples a second. The unit matters only beside FISH's T = 10 s, which is then 1000 tuples of a
-# worker; with one tuple a second (10 tuples) makespans and replicas were the same within 1 %.
+# worker; with one tuple a second (10 tuples) makespans were the same within 1 % and replicas within 3 % (1M tuples).
 SPEED = 100.0
 SATURATED = Queues(utilisation=1.0, capacity=SPEED)
 WITH_HEADROOM = Queues(utilisation=0.8, capacity=SPEED)  # for latencies, which have no limit in a saturated system
