@@ -19,12 +19,11 @@ from unskew.experiments.cg.cluster import (
     windows_of,
     worst,
 )
-from unskew.experiments.cg.setup import KG, SG, shown, wp_label
+from unskew.experiments.cg.setup import KG, SG, shown, whole_wikipedia, wp_label
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table, not_testable
 from unskew.simulate import Result
-from unskew.streams import StandIn
 
 WORKERS = 10
 MACHINES = tuple(Machines(strong, times) for strong in (1, 3, 5, 7, 9) for times in (2.0, 5.0, 10.0))
@@ -33,7 +32,7 @@ QUICK_MACHINES = (UNEQUAL, Machines(1, 10.0), Machines(9, 2.0))
 
 def jobs(settings: Settings) -> list[Job]:
     schemes = tuple(kind(WORKERS) for kind in THREE.values())
-    stream = StandIn("WP", seed=settings.seed)  # all of it: what is seen is how the day goes on
+    stream = whole_wikipedia(settings)
     return [
         Job("fig10", _name(machines), stream, schemes, samples=SAMPLES, queues=queues_of(machines, WORKERS))
         for machines in settings.pick(MACHINES, QUICK_MACHINES)

@@ -19,15 +19,14 @@ from unskew.experiments.cg.cluster import (
     windows_of,
     worst,
 )
-from unskew.experiments.cg.setup import KG, SG, Kinds, shown, wp_label
+from unskew.experiments.cg.setup import KG, SG, Kinds, shown, whole_wikipedia, wp_label
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table
 from unskew.simulate import Result
-from unskew.streams import StandIn
 
 WORKERS, VIRTUAL = 10, 100
-CHANGES = {6_000_000: Machines(5, 4.0), 12_000_000: Machines(2, 10.0)}  # after so many messages
+CHANGES = {6 / 22: Machines(5, 4.0), 12 / 22: Machines(2, 10.0)}  # after 6M and 12M of 22M messages
 CG_SHORT, CG_IDLE, CG_FEW = "CG, t0 = 10 s", "CG, idle below 0.8", "CG, 10 virtual workers"
 KINDS: Kinds = {
     **THREE,
@@ -39,29 +38,36 @@ KINDS: Kinds = {
 QUICKLY = 0.5  # of the time until the next change
 
 
-def events() -> tuple[str, ...]:
-    return tuple(f"t={message} capacity {machines.capacity(WORKERS)}" for message, machines in CHANGES.items())
+def events(messages: int) -> tuple[str, ...]:
+    return tuple(
+        f"t={round(share * messages)} capacity {machines.capacity(WORKERS)}" for share, machines in CHANGES.items()
+    )
 
 
 def jobs(settings: Settings) -> list[Job]:
-    schemes = [kind(WORKERS) for kind in KINDS.values()]
+    stream, schemes = whole_wikipedia(settings), [kind(WORKERS) for kind in KINDS.values()]
     return [
         Job(
             "fig13",
             "WP",
-            StandIn("WP", seed=settings.seed),
+            stream,
             tuple(schemes[i::2]),
             samples=SAMPLES,
             queues=queues_of(UNEQUAL, WORKERS),
-            events=events(),
+            events=events(stream.messages),
         )
         for i in range(2)
     ]
 
 
+def changes(result: Result) -> list[float]:
+    """When the machines change, in seconds."""
+    return [share * result.messages / RATE for share in CHANGES]
+
+
 def phases(result: Result) -> list[tuple[float, float]]:
     """Start and end in seconds of the time before the first change, between both, and after."""
-    moments = [0.0, *(message / RATE for message in CHANGES), windows_of(result)[-1].end]
+    moments = [0.0, *changes(result), windows_of(result)[-1].end]
     return list(zip(moments, moments[1:], strict=False))
 
 
@@ -107,10 +113,10 @@ def _recovery(results: dict[str, Result], where: str, number: int) -> Finding:
         + "; ".join(f"{name}: {hours(time)}" for name, time in times.items() if name != CG),
         verdict(calm is not None and calm <= QUICKLY * (end - start)),
         "Rule: from at most half of the time until the next change on, the highest utilisation is at most "
-        f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a "
-        "slot of a minute, so a change that asks a worker for hundreds of them takes hours; and when the strong ones are just above 0.75, "
-        "they ask for no more (see Fig. 12). The three other runs are ours: with t0 = 10 s, with idle below the target "
-        "utilisation of 0.8, and with 10 virtual workers, which are coarser but sooner moved.",
+        f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a slot "
+        "of a minute, so a change that asks a worker for hundreds of them takes hours; and when the strong ones are "
+        "just above 0.75, they ask for no more (see Fig. 12). The three other runs are ours: with t0 = 10 s, with idle "
+        "below the target utilisation of 0.8, and with 10 virtual workers, which are coarser but sooner moved.",
     )
 
 
@@ -140,7 +146,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     return [
         Picture(
             "fig13",
-            through_the_day(results, [message / RATE for message in CHANGES]),
+            through_the_day(results, changes(results[CG])),
             f"{wp_label(results[CG].messages)}: 10 workers, of which at first 3 are 5 times as strong as the others, "
             "after 6M messages 5 of them 4 times, after 12M 2 of them 10 times (dotted lines). CG has 100 virtual "
             "workers a worker and t0 = 1 minute, except where it says otherwise (ours).",

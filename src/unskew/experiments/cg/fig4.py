@@ -87,7 +87,7 @@ def _bound(runs: Runs) -> Finding:
         "PoRC's imbalance is bounded by the factor epsilon at any time (section VI-A)",
         "I(m) <= epsilon m/n",
         bounded_measured(excess),
-        verdict(excess.messages < 1.0),
+        verdict(excess.none),
         BOUND_RULE,
     )
 

@@ -75,7 +75,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "CH and PoRC bound the imbalance close to a constant factor of epsilon",
             "I(m) <= epsilon m/n",
             where + bounded_measured(excess),
-            verdict(excess.messages < 1.0),
+            verdict(excess.none),
             BOUND_RULE,
         ),
         _memory_claim(cells, where, PKG, "fig7-memory-pkg", "PoRC keeps the memory as low as PKG's", "as low as PKG"),

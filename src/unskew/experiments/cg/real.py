@@ -84,7 +84,7 @@ def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
     cells = cells_of(_dealt(runs, name), KINDS)
     ratios = [cell.memory(PORC) / cell.memory(PKG) for cell in cells]
     return [
-        Finding(*bound, bounded_measured(excess), verdict(excess.messages < 1.0), BOUND_RULE),
+        Finding(*bound, bounded_measured(excess), verdict(excess.none), BOUND_RULE),
         Finding(
             *memory,
             "; ".join(
