@@ -150,9 +150,9 @@ def all_otherwise(job: Job, scheme: Any) -> Numbers:
     return {"makespan": time, "replicas_over_kg": memory, "latency_p99": latency}
 
 
-def verdicts(data: Path, world: World) -> dict[str, str]:
+def verdicts(data: Path, world: World, quick: bool) -> dict[str, str]:
     some = simulate(Zipf(1.0, 10, 1), [Hash(1)])[0]
-    chosen = settings(data)
+    chosen = settings(data, quick)
     found: dict[str, str] = {}
     for experiment in PAPER.experiments:
         runs = Runs(
@@ -170,14 +170,16 @@ def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
     )
 
 
-def test_every_claim_is_reproduced_where_all_is_as_published(data: Path) -> None:
-    found = verdicts(data, as_published)
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_claim_is_reproduced_where_all_is_as_published(data: Path, quick: bool) -> None:
+    found = verdicts(data, as_published, quick)
     assert {id for id, verdict in found.items() if verdict == NOT_TESTABLE} == NEVER
     assert {id for id, verdict in found.items() if verdict == DIFFERS} == set()
 
 
-def test_every_claim_differs_where_nothing_is_as_published(data: Path) -> None:
-    found = verdicts(data, all_otherwise)
+@pytest.mark.parametrize("quick", [True, False])
+def test_every_claim_differs_where_nothing_is_as_published(data: Path, quick: bool) -> None:
+    found = verdicts(data, all_otherwise, quick)
     assert {id for id, verdict in found.items() if verdict == REPRODUCED} == set()
     assert {id for id in found if id.startswith(OF_REAL_STREAMS)} >= {
         "fig2-100",
