@@ -168,7 +168,7 @@ def _show(results: list[Result]) -> None:
     )
     for name, result in zip(names, results, strict=True):
         remarks = "" if result.agreement is None else f"  agrees with the oracle on {result.agreement:.1%}"
-        remarks += f"  {result.lost:,} messages lost by crashes" if result.lost else ""
+        remarks += f"  lost by crashes: {result.lost:,}" if result.lost else ""
         remarks += f"  waited {_short(result.stalled)} s for room in a queue" if result.stalled else ""
         console.print(f"  {name:{width}} |{sparkline(result.load, highest)}|{remarks}", soft_wrap=True)
     console.print(LEGEND.format(bound=first.replicas_lower_bound), style="dim", soft_wrap=True)
