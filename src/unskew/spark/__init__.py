@@ -10,9 +10,21 @@ changes a setting of the session.
 
 from unskew.spark.aggregate import aggregate, apply_split
 from unskew.spark.counting import Decay
+from unskew.spark.feedback import Feedback
 from unskew.spark.keys import key_id
 from unskew.spark.planning import plan_for
 from unskew.spark.routing import SALT, repartition, salted
 from unskew.spark.skew import skew_report
 
-__all__ = ["SALT", "Decay", "aggregate", "apply_split", "key_id", "plan_for", "repartition", "salted", "skew_report"]
+__all__ = [
+    "SALT",
+    "Decay",
+    "Feedback",
+    "aggregate",
+    "apply_split",
+    "key_id",
+    "plan_for",
+    "repartition",
+    "salted",
+    "skew_report",
+]

@@ -4,15 +4,13 @@ Both functions shuffle twice. First the rows, to the workers that the scheme cho
 worker's whole partition and puts out one row a key. Then these few rows, by key, to be merged.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import wraps
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.errors import AnalysisException, ParseException, PySparkTypeError, UnsupportedOperationException
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import BinaryType, StringType, StructField, StructType
 
 from unskew.aggregates import Aggregate
@@ -22,11 +20,11 @@ from unskew.aggregates.states import States, add_all, in_batches, merge_all
 from unskew.errors import InputError, InputTypeError
 from unskew.scheme import Scheme, require_workers
 from unskew.spark.keys import key_columns, key_names
+from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema
 from unskew.spark.routing import SALT, salted
 
 OURS = "__unskew_"
 PARTIAL = f"{OURS}partial"
-Batches = Iterator[pa.RecordBatch]
 TableFunction = Callable[[pa.Table], pa.Table]
 
 
@@ -58,7 +56,7 @@ def aggregate(
     needed = list(dict.fromkeys([*names, *used]))
     results = [*aggregates.values()]
     key_fields = [df.schema[name] for name in names]
-    rows = _arrow_schema(StructType([df.schema[name] for name in needed]))
+    rows = arrow_schema(StructType([df.schema[name] for name in needed]))
     kinds = [each.result_type(*(rows.field(name).type for name in each.columns)) for each in results]
     result_fields = [StructField(name, from_arrow_type(kind)) for name, kind in zip(aggregates, kinds, strict=True)]
 
@@ -67,7 +65,7 @@ def aggregate(
     states = [field for field in trial.partials().schema if field.name not in names]
     state_fields = [StructField(field.name, from_arrow_type(field.type)) for field in states]
     partial_schema, result_schema = StructType(key_fields + state_fields), StructType(key_fields + result_fields)
-    arrow_partial, arrow_result = _arrow_schema(partial_schema), _arrow_schema(result_schema)
+    arrow_partial, arrow_result = arrow_schema(partial_schema), arrow_schema(result_schema)
 
     def phase_1(batches: Batches) -> Batches:
         states = States(names, results)
@@ -82,8 +80,8 @@ def aggregate(
             yield from in_batches(states.results(list(aggregates), kinds), arrow_result)
 
     routed = salted(df, keys, workers, scheme, salt=SALT, **routing).select(*map(_quoted, needed), SALT)
-    partials = _mapped(routed.repartition(workers, *columns, SALT).drop(SALT), phase_1, partial_schema)
-    return _mapped(partials.repartition(workers, *columns), phase_2, result_schema)
+    partials = mapped(routed.repartition(workers, *columns, SALT).drop(SALT), phase_1, partial_schema)
+    return mapped(partials.repartition(workers, *columns), phase_2, result_schema)
 
 
 def apply_split(
@@ -123,10 +121,10 @@ def apply_split(
             raise InputTypeError(f"{name}: must be a function of a table, not {type(function).__name__}")
     if not isinstance(schema, str | StructType):
         raise InputTypeError(f"schema: must be a StructType or a DDL string, not {type(schema).__name__}")
-    result_schema = _parsed(df, schema) if isinstance(schema, str) else schema
-    _arrow_schema(df.schema)
+    result_schema = parsed_schema(df, schema) if isinstance(schema, str) else schema
+    arrow_schema(df.schema)
     partial_schema = StructType([*(df.schema[name] for name in names), StructField(PARTIAL, BinaryType())])
-    arrow_result = _arrow_schema(result_schema)
+    arrow_result = arrow_schema(result_schema)
 
     def phase_1(batches: Batches) -> Batches:
         for rows in by_key(batches, names):
@@ -143,19 +141,8 @@ def apply_split(
             yield from in_batches(_matched(result, arrow_result, names), arrow_result)
 
     routed = salted(df, keys, workers, scheme, salt=SALT, **routing).repartition(workers, *columns, SALT).drop(SALT)
-    partials = _mapped(routed.sortWithinPartitions(*columns), phase_1, partial_schema)
-    return _mapped(partials.repartition(workers, *columns).sortWithinPartitions(*columns), phase_2, result_schema)
-
-
-def _mapped(df: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
-    """``df.mapInArrow``, also for column names with dots and backticks, which that one does not find."""
-    names = df.columns
-
-    @wraps(function)  # its name is in the plan
-    def with_names(batches: Batches) -> Batches:
-        return function(batch.rename_columns(names) for batch in batches)
-
-    return df.toDF(*(f"column_{i}" for i in range(len(names)))).mapInArrow(with_names, schema)
+    partials = mapped(routed.sortWithinPartitions(*columns), phase_1, partial_schema)
+    return mapped(partials.repartition(workers, *columns).sortWithinPartitions(*columns), phase_2, result_schema)
 
 
 def _checked(df: DataFrame, keys: str | Sequence[str], workers: int) -> list[Column]:
@@ -167,24 +154,6 @@ def _checked(df: DataFrame, keys: str | Sequence[str], workers: int) -> list[Col
     if ours:
         raise InputError(f"keys: {ours[0]!r} must be renamed: names that begin with {OURS} are for columns on the way")
     return key_columns(df, keys)
-
-
-def _parsed(df: DataFrame, schema: str) -> StructType:
-    try:
-        return df.sparkSession.createDataFrame([], schema).schema
-    except (ParseException, PySparkTypeError, AnalysisException):
-        raise InputError(f"schema: must be as in 'player string, mean double', not {schema!r}") from None
-
-
-def _arrow_schema(schema: StructType) -> pa.Schema:
-    """The same for Arrow, which is how rows come to Python."""
-    try:
-        return to_arrow_schema(schema, timezone="UTC")
-    except (PySparkTypeError, UnsupportedOperationException):
-        kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
-        raise InputError(
-            f"df: a column has a type that Spark cannot hand to Python: {kinds}; cast or drop it"
-        ) from None
 
 
 def _checked_aggregates(df: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Aggregate]) -> list[str]:

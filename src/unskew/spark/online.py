@@ -12,14 +12,19 @@ from unskew.hashing import salts_for
 from unskew.scheme import Router, Scheme, adopt, registration_of
 
 
-def with_online_salt(df: DataFrame, identity: Column, scheme: Scheme, salt: str) -> DataFrame:
-    """`df` with the salt that a router, one for each task, gives to each row. `identity` is the key id."""
+def with_online_salt(
+    df: DataFrame, identity: Column, scheme: Scheme, salt: str, start: bytes | None = None
+) -> DataFrame:
+    """`df` with the salt that a router, one for each task, gives to each row. `identity` is the key id.
+
+    `start` is what the routers begin with (see `Router.to_bytes`); left out, they begin empty.
+    """
 
     entry = registration_of(scheme)  # travels with the task: a scheme of the user's own is not known there
 
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         adopt(entry)
-        router = Router(scheme)
+        router = Router(scheme) if start is None else Router.from_bytes(scheme, start)
         for batch in batches:
             ids = batch.to_numpy().view(np.uint64)
             yield pa.array(salts_for(ids, router.route(ids), scheme.workers))

@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame
 from unskew.errors import InputError
 from unskew.plan import Plan
 from unskew.scheme import Scheme, make, registration, registration_of, require_workers
+from unskew.spark.feedback import Feedback
 from unskew.spark.keys import column, key_columns, key_id, key_names
 from unskew.spark.online import with_online_salt
 from unskew.spark.plan_column import salt_of, with_joined_salt
@@ -24,7 +25,7 @@ def salted(
     df: DataFrame,
     keys: str | Sequence[str],
     workers: int,
-    scheme: str | Scheme = "fanout",
+    scheme: str | Scheme | Feedback = "fanout",
     *,
     mode: str = "auto",
     plan: Plan | None = None,
@@ -41,8 +42,9 @@ def salted(
     A ``groupBy`` on the keys and the salt lands the same way when ``spark.sql.shuffle.partitions`` is `workers`. A key
     may now be on several workers, so what they compute for it has to be merged afterwards.
 
-    `keys` are names of columns, `scheme` the name of a scheme with its default parameters, or a scheme object such as
-    ``PartialKey(16, choices=3)``. There are two ways to the salt; `mode` "auto" takes the first that the scheme has.
+    `keys` are names of columns, `scheme` the name of a scheme with its default parameters, a scheme object such as
+    ``PartialKey(16, choices=3)``, or a `Feedback`. There are two ways to the salt; `mode` "auto" takes the first that
+    the scheme has, and online with a `Feedback`.
 
     **planned**: the hot keys are counted (one Spark job, now; `sample` counts a share of the rows only), a plan says
     which workers each is split over, and the salt is a native column. Give a `plan` and nothing runs before you ask for
@@ -73,7 +75,7 @@ def repartition(
     df: DataFrame,
     keys: str | Sequence[str],
     workers: int,
-    scheme: str | Scheme = "fanout",
+    scheme: str | Scheme | Feedback = "fanout",
     *,
     mode: str = "auto",
     plan: Plan | None = None,
@@ -94,7 +96,7 @@ def _routed(
     df: DataFrame,
     keys: str | Sequence[str],
     workers: int,
-    scheme: str | Scheme,
+    scheme: str | Scheme | Feedback,
     salt: str,
     mode: str,
     plan: Plan | None,
@@ -104,6 +106,7 @@ def _routed(
     """A DataFrame, and the salt of its rows: an expression, or a column called `salt` that was added to `df`."""
     require_workers(workers)
     columns = key_columns(df, keys)
+    scheme, mode, start = _told(scheme, mode, plan)
     if _mode(scheme, mode, plan) == "online":
         if deal is not None or sample is not None:
             raise InputError("deal: deal and sample are for mode 'planned', and this is mode 'online'")
@@ -111,7 +114,7 @@ def _routed(
         _check_workers("scheme", live.workers, workers)
         live.check()
         _warn_without_retry_net(df)
-        return with_online_salt(df, key_id(*columns), live, salt), column(salt)
+        return with_online_salt(df, key_id(*columns), live, salt, start), column(salt)
     turn, by_position = dealing(df, key_names(keys), deal)
     if plan is None:
         name, parameters = _name_and_parameters(scheme, workers)
@@ -123,6 +126,15 @@ def _routed(
     if value is None:
         return with_joined_salt(df, columns, turn, plan, salt), column(salt)
     return df, value
+
+
+def _told(scheme: str | Scheme | Feedback, mode: str, plan: Plan | None) -> tuple[str | Scheme, str, bytes | None]:
+    """The scheme, the mode and what routers start with, where the scheme may be one to which workers have told."""
+    if not isinstance(scheme, Feedback):
+        return scheme, mode, None
+    if mode == "planned" or plan is not None:
+        raise InputError("mode: what workers tell is for live routers, so it must be 'online', without a plan")
+    return scheme.router.scheme, "online", scheme.router.to_bytes()
 
 
 def _mode(scheme: str | Scheme, mode: str, plan: Plan | None) -> str:

@@ -1,0 +1,128 @@
+"""What workers really did in one run, for the routers of the next: schemes that listen (`cg`, `fish`) on Spark."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame, Observation
+from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
+
+from unskew.errors import InputError
+from unskew.scheme import Router, Scheme, WorkerReport, registration_of
+from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema
+
+DONE = "__unskew_done"  # what a task did, in one row a task, which is taken out again
+DONE_TYPE = StructType(
+    [StructField("worker", IntegerType()), StructField("rows", LongType()), StructField("busy", DoubleType())]
+)
+
+
+class Feedback:
+    """A scheme that listens, with what the workers have told it so far. Stands where a scheme does:
+
+        feedback = Feedback(make("cg", 16, virtual=50))
+        for df in batches:
+            placed = repartition(df, "word", 16, feedback)
+            feedback.timed(placed, work, "word string, n long").write...
+            feedback.collect()
+
+    Each task's router starts from what was told until its DataFrame was made; the loads that it balances start at 0.
+    Within ``foreachBatch`` a micro-batch is such a run.
+
+    Worker w is partition w. What is measured is the time in which its task was in `work`, without waiting for rows, in
+    the last run. A run counts as one slot of time, as long as the longest task worked: that one's utilisation is 1, and
+    with `cg` it hands a virtual worker to one that worked less than 0.75 times as long.
+
+    Spark gives partition w to any executor that is free. So a slow executor can be avoided only where partitions come
+    back to the same executors; work that is dearer for some keys than for others is evened out wherever it runs.
+    """
+
+    def __init__(self, scheme: Scheme) -> None:
+        self._router = Router(scheme)
+        if not self._router.listens:
+            raise InputError(f"scheme: {registration_of(scheme).name} does not listen to workers; cg and fish do")
+        self._observation: Observation | None = None
+        self._runs = 0
+
+    @property
+    def router(self) -> Router:
+        """What the next run's routers start as."""
+        return self._router
+
+    def timed(self, df: DataFrame, function: Callable[[Batches], Batches], schema: str | StructType) -> DataFrame:
+        """``df.mapInArrow(function, schema)``, with a look at the clock in each task. Nothing runs now."""
+        result = parsed_schema(df, schema) if isinstance(schema, str) else schema
+        nullable = StructType([*(StructField(f.name, f.dataType) for f in result), StructField(DONE, DONE_TYPE)])
+        self._observation = Observation()
+        done = mapped(df, _timing(function, arrow_schema(nullable)), nullable)
+        seen = done.observe(self._observation, F.collect_list(DONE).alias(DONE))
+        return seen.where(F.col(DONE).isNull()).drop(DONE)
+
+    def collect(self) -> WorkerReport:
+        """Tell the scheme what the workers did in the run that `timed` was last called for; also returned.
+
+        Waits for the first action on that DataFrame, so call it after the action. Workers without rows tell nothing.
+        """
+        if self._observation is None:
+            raise InputError("feedback: there is no run to learn from; first call timed and run what it returns")
+        told = {row["worker"]: row for row in _observed(self._observation) if row["rows"]}  # once, also if retried
+        self._observation = None
+        self._runs += 1
+        workers = np.array(sorted(told), np.int64)
+        rows = np.array([told[worker]["rows"] for worker in workers.tolist()], np.int64)
+        busy = np.array([told[worker]["busy"] for worker in workers.tolist()], np.float64)
+        longest = float(busy.max(initial=1e-9))
+        report = WorkerReport(workers, rows, busy, np.zeros_like(rows), longest, float(self._runs))
+        self._router.observe(report)
+        return report
+
+
+def _observed(observation: Observation) -> list[Any]:
+    try:
+        rows: list[Any] = observation.get[DONE]
+        return rows
+    except Exception:  # Spark leaves out a stage that it knows to have no rows, and then fails to say so
+        return []
+
+
+def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callable[[Batches], Batches]:
+    """`function` with one more column, which is null but for one more row at the end."""
+
+    def work(batches: Batches) -> Batches:
+        rows, busy = 0, 0.0
+
+        def fed() -> Batches:
+            nonlocal rows, busy
+            while True:
+                began = time.perf_counter()
+                batch = next(batches, None)
+                busy -= time.perf_counter() - began  # the caller's clock runs meanwhile
+                if batch is None:
+                    return
+                rows += batch.num_rows
+                yield batch
+
+        results = iter(function(fed()))
+        while True:
+            began = time.perf_counter()
+            result = next(results, None)
+            busy += time.perf_counter() - began
+            if result is None:
+                break
+            yield _with_column(result, schema)
+        context = TaskContext.get()
+        assert context is not None  # this runs in a task
+        done = {DONE: {"worker": context.partitionId(), "rows": rows, "busy": busy}}
+        yield pa.RecordBatch.from_pylist([done], schema)
+
+    return work
+
+
+def _with_column(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    columns = {name: batch[name] for name in schema.names[:-1]}
+    nothing = pa.nulls(batch.num_rows, schema.field(DONE).type)
+    return pa.RecordBatch.from_arrays([*columns.values(), nothing], [*columns, DONE])

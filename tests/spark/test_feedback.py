@@ -1,0 +1,114 @@
+"""What workers did in one run decides where rows go in the next."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+
+from unskew import InputError, Plan, make
+from unskew.spark import Feedback, repartition
+
+W = 4
+Batches = Iterator[pa.RecordBatch]
+SCHEMA = "n long not null, worker int"
+
+
+@pytest.fixture(scope="module")
+def rows(spark: SparkSession) -> DataFrame:
+    return spark.range(4000, numPartitions=2).withColumn("key", F.col("id") % 500)
+
+
+def sleeping(seconds_a_row: list[float]) -> Callable[[Batches], Batches]:
+    """Counts the rows of a partition; worker w takes `seconds_a_row[w]` for each."""
+
+    def work(batches: Batches) -> Batches:
+        from pyspark import TaskContext  # a task of its own
+
+        context = TaskContext.get()
+        assert context is not None
+        worker = context.partitionId()
+        for batch in batches:
+            time.sleep(batch.num_rows * seconds_a_row[worker])
+            yield pa.RecordBatch.from_pydict(
+                {"n": pa.array([batch.num_rows], pa.int64()), "worker": pa.array([worker], pa.int32())}
+            )
+
+    return work
+
+
+def counts(done: DataFrame) -> list[int]:
+    found = {row["worker"]: row["n"] for row in done.groupBy("worker").agg(F.sum("n").alias("n")).collect()}
+    return [found.get(worker, 0) for worker in range(W)]
+
+
+def test_a_report_tells_the_rows_and_the_seconds_of_each_worker(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+    placed = repartition(rows, "key", W, feedback)
+    got = counts(feedback.timed(placed, sleeping([0.0, 0.0, 0.0, 2e-4]), SCHEMA))
+    report = feedback.collect()
+    assert sum(got) == 4000
+    assert report.workers.tolist() == list(range(W))
+    assert report.tuples.tolist() == got
+    assert report.busy[3] >= got[3] * 2e-4  # sleep never takes less
+    assert report.seconds == report.busy.max()
+
+
+def test_a_slow_worker_hands_over_virtual_workers_run_by_run(rows: DataFrame) -> None:
+    """Three times as slow: a tenth of the rows is its share. One virtual worker of 40 is handed over in each run."""
+    feedback = Feedback(make("cg", W))
+    got = []
+    for _ in range(4):
+        placed = repartition(rows, "key", W, feedback)
+        got.append(counts(feedback.timed(placed, sleeping([3e-4, 1e-4, 1e-4, 1e-4]), SCHEMA)))
+        feedback.collect()
+    assert [each[0] for each in got] == pytest.approx([1000, 900, 800, 700], abs=40)
+    assert np.bincount(feedback.router.state.holder)[0] == 6
+
+
+def test_fish_takes_the_pace_of_its_workers(rows: DataFrame) -> None:
+    feedback = Feedback(make("fish", W))
+    counts(feedback.timed(repartition(rows, "key", W, feedback), sleeping([4e-4, 1e-4, 1e-4, 1e-4]), SCHEMA))
+    report = feedback.collect()
+    assert feedback.router.state.pace == pytest.approx(report.busy / report.tuples)
+    got = counts(feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * W), SCHEMA))
+    assert got[0] < 700 < 1000 < min(got[1:])
+
+
+def test_rows_and_schema_are_those_of_map_in_arrow(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+    odd = rows.withColumnRenamed("key", "a.b")
+
+    def same(batches: Batches) -> Batches:
+        yield from batches
+
+    done = feedback.timed(odd, same, odd.schema)
+    assert done.columns == odd.columns
+    assert sorted(done.collect()) == sorted(odd.collect())
+    assert feedback.collect().tuples.sum() == 4000
+
+
+def test_workers_without_rows_tell_nothing_and_no_rows_are_no_harm(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+    few = repartition(rows.where("id = 7"), "key", W, feedback)
+    counts(feedback.timed(few, sleeping([0.0] * W), SCHEMA))
+    assert feedback.collect().tuples.tolist() == [1]
+    counts(feedback.timed(repartition(rows.where("id < 0"), "key", W, feedback), sleeping([0.0] * W), SCHEMA))
+    assert feedback.collect().tuples.tolist() == []
+    assert np.bincount(feedback.router.state.holder).tolist() == [10] * W
+
+
+def test_what_cannot_be(rows: DataFrame) -> None:
+    with pytest.raises(InputError, match=r"^scheme: pkg does not listen to workers; cg and fish do$"):
+        Feedback(make("pkg", W))
+    feedback = Feedback(make("cg", W))
+    with pytest.raises(InputError, match=r"^feedback: there is no run to learn from; "):
+        feedback.collect()
+    for refused in ({"mode": "planned"}, {"plan": Plan("fanout", W, ())}):
+        with pytest.raises(InputError, match=r"^mode: "):
+            repartition(rows, "key", W, feedback, **refused)
+    with pytest.raises(InputError, match=r"^workers: must be the scheme's own 4, not 5$"):
+        repartition(rows, "key", 5, feedback)
