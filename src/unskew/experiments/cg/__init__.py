@@ -21,7 +21,8 @@ PAPER = Paper(
         "slot of time t0 is a minute with 10 workers (in proportion with more), CH has one node a bin on its ring in "
         "Figs. 4 and 7 and 10 a worker in Fig. 8, and CG takes the share of time at work as utilisation.",
         "The rules were fixed before the grid was run, but after a first look at the speed of PoRC and at one day of "
-        "CG. Variants that are not the paper's say that they are ours.",
+        "CG. The second reading of the numbers of virtual workers in Figs. 12 and 13 (of all workers together) came "
+        "after the first had been measured. Variants that are not the paper's say that they are ours.",
     ),
     experiments=tuple(module.EXPERIMENT for module in (fig4, fig6, fig7, fig8, fig9, fig10, fig11, fig12, fig13, real)),
 )

@@ -36,9 +36,13 @@ class Machines(NamedTuple):
     strong: int  # y
     times: float  # z
 
+    def units(self, workers: int) -> float:
+        """How many weak machines all together are worth."""
+        return workers + self.strong * (self.times - 1)
+
     def capacity(self, workers: int, total: float = RATE / TARGET) -> str:
         """Of each machine, as `Queues` and events take it."""
-        one = total / (workers + self.strong * (self.times - 1))
+        one = total / self.units(workers)
         return f"{one!r}" if not self.strong else f"{one!r}, 0-{self.strong - 1}:{one * self.times!r}"
 
 

@@ -27,13 +27,13 @@ from unskew.simulate import Result
 
 WORKERS, VIRTUAL = 10, 100
 CHANGES = {6 / 22: Machines(5, 4.0), 12 / 22: Machines(2, 10.0)}  # after 6M and 12M of 22M messages
-CG_SHORT, CG_IDLE, CG_FEW = "CG, t0 = 10 s", "CG, idle below 0.8", "CG, 10 virtual workers"
+CG_SHORT, CG_IDLE, CG_IN_ALL = "CG, t0 = 10 s", "CG, idle below 0.8", "CG, 100 in all"
 KINDS: Kinds = {
     **THREE,
     CG: lambda workers: grouping(workers, VIRTUAL),
     CG_SHORT: lambda workers: grouping(workers, VIRTUAL, slot=10.0),
     CG_IDLE: lambda workers: grouping(workers, VIRTUAL, idle=0.8),
-    CG_FEW: grouping,
+    CG_IN_ALL: grouping,
 }
 QUICKLY = 0.5  # of the time until the next change
 
@@ -74,7 +74,8 @@ def phases(result: Result) -> list[tuple[float, float]]:
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
     results = {name: runs.of(kind(WORKERS)) for name, kind in KINDS.items()}
     where = f"{wp_label(results[CG].messages)}: "
-    found = [_recovery(results, where, number) for number in range(1, len(CHANGES) + 1)]
+    numbers = range(1, len(CHANGES) + 1)
+    found = [_recovery(results, where, number, name) for name in (CG, CG_IN_ALL) for number in numbers]
     lowest = {}
     for name in (KG, SG):
         windows = windows_of(results[name])
@@ -97,26 +98,32 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     ]
 
 
-def _recovery(results: dict[str, Result], where: str, number: int) -> Finding:
-    start, end = phases(results[CG])[number]
+def _recovery(results: dict[str, Result], where: str, number: int, name: str) -> Finding:
+    start, end = phases(results[name])[number]
     machines = list(CHANGES.values())[number - 1]
-    windows = {name: windows_of(results[name]) for name in (CG, CG_SHORT, CG_IDLE, CG_FEW)}
-    times = {name: settled(found, start, end) for name, found in windows.items()}
-    last = between(windows[CG], start, end)[-1]
-    calm = times[CG]
+    windows = windows_of(results[name])
+    calm, last = settled(windows, start, end), between(windows, start, end)[-1]
+    ours = {other: settled(windows_of(results[other]), start, end) for other in (CG_SHORT, CG_IDLE)}
+    a_worker = name == CG
     return Finding(
-        f"fig13-change{number}",
-        f"CG adapts very efficiently to the change to {{y, z}} = {{{machines.strong}, {machines.times:g}}}",
+        f"fig13-change{number}{'' if a_worker else '-in-all'}",
+        f"CG with 100 virtual workers {'a worker' if a_worker else 'in all'} adapts very efficiently to the change to "
+        f"{{y, z}} = {{{machines.strong}, {machines.times:g}}}",
         "very efficiently; no numbers in the text",
-        where + f"imbalance near zero again after {hours(times[CG])} of {hours(end - start)}, "
-        f"{shown(last.imbalance)} at the end of the phase; "
-        + "; ".join(f"{name}: {hours(time)}" for name, time in times.items() if name != CG),
+        where + f"imbalance near zero again after {hours(calm)} of {hours(end - start)}, "
+        f"{shown(last.imbalance)} at the end of the phase, queues drained after {hours(drained(windows, start, end))}"
+        + "".join(f"; {other}: near zero after {hours(time)}" for other, time in ours.items() if a_worker),
         verdict(calm is not None and calm <= QUICKLY * (end - start)),
         "Rule: from at most half of the time until the next change on, the highest utilisation is at most "
         f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a slot "
-        "of a minute, so a change that asks a worker for hundreds of them takes hours; and when the strong ones are "
-        "just above 0.75, they ask for no more (see Fig. 12). The three other runs are ours: with t0 = 10 s, with idle "
-        "below the target utilisation of 0.8, and with 10 virtual workers, which are coarser but sooner moved.",
+        "of a minute: "
+        + (
+            "a change that asks a worker for hundreds of them takes hours; and when the strong ones are just above "
+            "0.75, they ask for no more (see Fig. 12). Two runs are ours: with t0 = 10 s, and with idle below the "
+            "target utilisation of 0.8."
+            if a_worker
+            else "of 100 in all (the other reading of the paper, see Fig. 12) few have to."
+        ),
     )
 
 
