@@ -16,17 +16,20 @@ from unskew.experiments.cg.setup import EPSILON, KG, SG, WP, Kinds
 from unskew.plots import COLOURS, new_figure
 from unskew.schemes.cg import ConsistentGrouping
 from unskew.simulate import Queues, Result
+from unskew.streams import Stream
 
 CG = "CG"
 RATE = WP.messages / WP.seconds  # messages a second
 TARGET = 0.8  # utilisation of all machines together
 MINUTE, HOUR = 60.0, 3600.0
-SAMPLES = 200
+SAMPLES = 200  # of all of WP: stretches of 65,536 messages, a bit over 4 minutes, in which chance evens out
+WINDOW = 65_536
 
 # Rules that several claims share, fixed before the grid was run. A machine at 80 % has a headroom of 0.2: with an
 # imbalance above that its queue grows without end, so that is high; half of it is what is called near zero.
 HIGH_IMBALANCE = 1 - TARGET
 NEAR_ZERO = HIGH_IMBALANCE / 2
+QUICKLY = 0.5  # of the time until the next change: to have settled by then is to adapt efficiently
 LOW = 0.01  # queues and latencies are low where they are at most this share of what they are compared with
 
 
@@ -66,6 +69,11 @@ def grouping(workers: int, virtual: int = 10, **more: Any) -> ConsistentGrouping
 
 
 THREE: Kinds = {KG: Hash, SG: Shuffle, CG: grouping}
+
+
+def samples_for(stream: Stream) -> int:
+    """As many that stretches are about as long as on WP, but at least 40."""
+    return max(40, min(SAMPLES, (stream.length or 0) // WINDOW))
 
 
 class Window(NamedTuple):
@@ -109,6 +117,11 @@ def between(windows: Sequence[Window], start: float, end: float) -> list[Window]
 def settled(windows: Sequence[Window], start: float, end: float) -> float | None:
     """Seconds after `start` from which on the imbalance is near zero until `end`; None if it never is."""
     return _calm_from(between(windows, start, end), start, lambda window: window.imbalance <= NEAR_ZERO)
+
+
+def is_quick(calm: float | None, phase: float) -> bool:
+    """Whether what settled after `calm` seconds had at least half of a phase of `phase` seconds left."""
+    return calm is not None and calm <= QUICKLY * phase
 
 
 def drained(windows: Sequence[Window], start: float, end: float) -> float | None:

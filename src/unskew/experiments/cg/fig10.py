@@ -6,7 +6,6 @@ from unskew.experiments.cg.cluster import (
     HOUR,
     LOW,
     NEAR_ZERO,
-    SAMPLES,
     TARGET,
     THREE,
     UNEQUAL,
@@ -15,6 +14,7 @@ from unskew.experiments.cg.cluster import (
     grows,
     hours,
     queues_of,
+    samples_for,
     settled,
     through_the_day,
     windows_of,
@@ -35,7 +35,7 @@ def jobs(settings: Settings) -> list[Job]:
     schemes = tuple(kind(WORKERS) for kind in THREE.values())
     stream = whole_wikipedia(settings)
     return [
-        Job("fig10", _name(machines), stream, schemes, samples=SAMPLES, queues=queues_of(machines, WORKERS))
+        Job("fig10", _name(machines), stream, schemes, samples=samples_for(stream), queues=queues_of(machines, WORKERS))
         for machines in settings.pick(MACHINES, QUICK_MACHINES)
     ]
 

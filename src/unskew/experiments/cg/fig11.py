@@ -94,7 +94,8 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         axis.set(xscale="log", xlabel="sources", ylabel=label, xticks=SOURCES, xticklabels=SOURCES)
         axis.set_xticks([], minor=True)
         axis.grid(alpha=0.25)
-    axes[0].set_yscale("log")
+    highest, lowest = (choose(value[0] for value in values.values()) for choose in (max, min))
+    axes[0].set(yscale="log", ylim=(lowest / 3, highest * 3))
     axes[1].set_ylim(1, None)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
     caption = f"{wp_label(runs[0].result.messages)}: CG on equal workers, with sources that know only themselves."

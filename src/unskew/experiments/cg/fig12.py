@@ -8,13 +8,13 @@ first had been measured. In the second, 5 cannot be: not every one of 10 workers
 from unskew.experiments.cg.cluster import (
     HOUR,
     NEAR_ZERO,
-    SAMPLES,
     UNEQUAL,
     between,
     drained,
     grouping,
     hours,
     queues_of,
+    samples_for,
     settled,
     through_the_day,
     windows_of,
@@ -44,7 +44,7 @@ def jobs(settings: Settings) -> list[Job]:
     stream, queues = whole_wikipedia(settings), queues_of(UNEQUAL, WORKERS)
     groups = [tuple(_scheme(virtual, slot) for slot in SLOTS) for virtual in sorted({*VIRTUAL, *IN_ALL.values()})]
     return [
-        Job("fig12", "WP", stream, group, samples=SAMPLES, queues=queues, replicas=True)
+        Job("fig12", "WP", stream, group, samples=samples_for(stream), queues=queues, replicas=True)
         for group in (*groups, (AT_THE_MEAN,))
     ]
 

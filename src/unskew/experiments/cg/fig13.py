@@ -5,7 +5,6 @@ from unskew.experiments.cg.cluster import (
     HIGH_IMBALANCE,
     NEAR_ZERO,
     RATE,
-    SAMPLES,
     THREE,
     UNEQUAL,
     Machines,
@@ -13,7 +12,9 @@ from unskew.experiments.cg.cluster import (
     drained,
     grouping,
     hours,
+    is_quick,
     queues_of,
+    samples_for,
     settled,
     through_the_day,
     windows_of,
@@ -35,7 +36,6 @@ KINDS: Kinds = {
     CG_IDLE: lambda workers: grouping(workers, VIRTUAL, idle=0.8),
     CG_IN_ALL: grouping,
 }
-QUICKLY = 0.5  # of the time until the next change
 
 
 def events(messages: int) -> tuple[str, ...]:
@@ -52,7 +52,7 @@ def jobs(settings: Settings) -> list[Job]:
             "WP",
             stream,
             tuple(schemes[i::2]),
-            samples=SAMPLES,
+            samples=samples_for(stream),
             queues=queues_of(UNEQUAL, WORKERS),
             events=events(stream.messages),
         )
@@ -113,7 +113,7 @@ def _recovery(results: dict[str, Result], where: str, number: int, name: str) ->
         where + f"imbalance near zero again after {hours(calm)} of {hours(end - start)}, "
         f"{shown(last.imbalance)} at the end of the phase, queues drained after {hours(drained(windows, start, end))}"
         + "".join(f"; {other}: near zero after {hours(time)}" for other, time in ours.items() if a_worker),
-        verdict(calm is not None and calm <= QUICKLY * (end - start)),
+        verdict(is_quick(calm, end - start)),
         "Rule: from at most half of the time until the next change on, the highest utilisation is at most "
         f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a slot "
         "of a minute: "

@@ -101,7 +101,7 @@ def _memory_claim(cells: list[Cell], where: str, other: str, id: str, claim: str
 
 def parts(runs: Runs, settings: Settings) -> list[Part]:
     cells = cells_of(runs, KINDS)
-    rows = [Row("normalised imbalance I n/m", Cell.drawable), Row("memory, over KG", Cell.memory)]
+    rows = [Row("normalised imbalance I n/m", Cell.drawable), Row("memory, over KG", Cell.memory, log=False)]
     return [
         Picture(
             "fig7",

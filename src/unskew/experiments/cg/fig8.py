@@ -136,7 +136,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
 
 def parts(runs: Runs, settings: Settings) -> list[Part]:
     cells = cells_of(runs, KINDS)
-    rows = [Row("normalised imbalance I W/m", Cell.drawable), Row("memory, over KG", Cell.memory)]
+    rows = [Row("normalised imbalance I W/m", Cell.drawable), Row("memory, over KG", Cell.memory, log=False)]
     return [
         Picture(
             "fig8",

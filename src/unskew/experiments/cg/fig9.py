@@ -7,11 +7,11 @@ from unskew.experiments.cg.cluster import (
     HOUR,
     LOW,
     NEAR_ZERO,
-    SAMPLES,
     Window,
     grouping,
     grows,
     queues_of,
+    samples_for,
     through_the_day,
     windows_of,
     worst,
@@ -27,8 +27,8 @@ COMPARED: Kinds = {**{name: KINDS[name] for name in (KG, *NEARLY_PERFECT)}, CG: 
 
 
 def jobs(settings: Settings) -> list[Job]:
-    schemes = tuple(kind(WORKERS) for kind in COMPARED.values())
-    return [Job("fig9", "WP", wikipedia(settings), schemes, samples=SAMPLES, queues=queues_of(ALL_ALIKE, WORKERS))]
+    schemes, stream = tuple(kind(WORKERS) for kind in COMPARED.values()), wikipedia(settings)
+    return [Job("fig9", "WP", stream, schemes, samples=samples_for(stream), queues=queues_of(ALL_ALIKE, WORKERS))]
 
 
 def _windows(runs: Runs) -> dict[str, list[Window]]:

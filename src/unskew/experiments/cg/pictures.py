@@ -3,17 +3,23 @@
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from unskew.experiments.cg.setup import Cell
+from unskew.experiments.cg.cluster import CG
+from unskew.experiments.cg.setup import KINDS, PORC, Cell
 from unskew.plots import COLOURS, new_figure
 
 MARKERS = ("o", "s", "^", "D", "v", "x", "P", "*")
 
 
+# a scheme looks the same in every figure; CG as PoRC, which it stands for
+PLACES = {name: place for place, name in enumerate(KINDS)} | {CG: list(KINDS).index(PORC)}
+
+
 class Row(NamedTuple):
-    """A row of panels: one quantity, on a logarithmic axis."""
+    """A row of panels: one quantity."""
 
     label: str
     value: Callable[[Cell, str], float]
+    log: bool = True
 
 
 def style(i: int) -> dict[str, Any]:
@@ -58,10 +64,11 @@ def panels_by_row(
 
 
 def _lines(axis: Any, cells: Sequence[Cell], names: Sequence[str], row: Row, x: Callable[[Cell], float]) -> None:
-    for i, name in enumerate(names):
+    for name in names:
         points = sorted((x(cell), row.value(cell, name)) for cell in cells if name in cell.of)
-        axis.plot(*zip(*points, strict=True), label=name, markerfacecolor="none", linewidth=1.2, **style(i))
-    axis.set_yscale("log")
+        axis.plot(*zip(*points, strict=True), label=name, markerfacecolor="none", linewidth=1.2, **style(PLACES[name]))
+    if row.log:
+        axis.set_yscale("log")
     axis.grid(alpha=0.25)
 
 
