@@ -243,7 +243,8 @@ def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
 
 def day_of(job: Job, scheme: Any, fate: Fate, messages: int) -> list[QueueSample]:
     steps = 220
-    ends = [0, *(round(steps * share) for share in (6 / 22, 12 / 22, 1))] if job.events else [0, steps]
+    changes = [int(event.split()[0].removeprefix("t=")) / messages for event in job.events]
+    ends = [0, *(round(steps * share) for share in changes), steps]
     listens = isinstance(scheme, ConsistentGrouping)
     sample = some_sample()
     settled_from_start = job.experiment == "fig9"  # where all workers are alike
