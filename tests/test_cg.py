@@ -76,6 +76,7 @@ def test_until_something_moves_a_key_with_room_goes_where_hash_sends_it():
     assert everywhere.tolist() == Router(make("hash", 7)).route(keys).tolist()
 
 
+@pytest.mark.compiled
 def test_cg_fig_6_porc_lies_between_key_grouping_and_shuffle_grouping():
     """Ten workers of ten virtual ones; imbalance and replicas by the assignment to virtual workers."""
     stream = zipf(20_000, 2000, 1.2)
