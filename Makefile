@@ -46,6 +46,7 @@ bench: setup ## speed, as ratios in one run
 reproduce: setup ## the papers' evaluations, published beside measured
 	$(BIN)/unskew reproduce pkg --out out/reproduce-pkg
 	$(BIN)/unskew reproduce fish --out out/reproduce-fish
+	$(BIN)/unskew reproduce cg --out out/reproduce-cg
 
 .PHONY: clean
 clean: ## remove the virtual environment and build leftovers
