@@ -138,9 +138,10 @@ def _adapts(runs: Runs, name: str, text: tuple[str, str, str]) -> Finding:
         "the time on. This measure was chosen after a first run, which had stretches of half a minute (here they are "
         "of minutes, as on WP) and asked for balance at any time: with these no stream settled, and with the longer "
         "stretches that rule would be met. First 3 of 10 machines are 5 times as strong, after half of the stream 2 of "
-        "them 10 times; 10 virtual workers each, t0 = 1 minute, the pace of WP. Where the shuffled stream settles soon, the order of the messages is the reason. Our "
-        "explanation, which was not isolated: PoRC bounds the load since the start, not that of the last minutes, so "
-        "that a virtual worker that is behind the others takes all of a key that becomes hot until it has caught up.",
+        "them 10 times; 10 virtual workers each, t0 = 1 minute, the pace of WP. Where the shuffled stream settles "
+        "soon, the order of the messages is the reason. Our explanation, which was not isolated: PoRC bounds the load "
+        "since the start, not that of the last minutes, so that a virtual worker that is behind the others takes all "
+        "of a key that becomes hot until it has caught up.",
     )
 
 
