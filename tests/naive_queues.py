@@ -41,6 +41,7 @@ class Run:
         self.stalled = Fraction(0)
         self.latencies, self.heard = [], []
         self.since = Counter()  # tuples of each member since workers last came or went
+        self.told = Counter()  # the same for a probe, and what each had before; a new one as the least of the others
         self.imbalances = []
         self.load, self.pairs = Counter(), set()
         self.makespan = Fraction(0)
@@ -83,12 +84,13 @@ class Run:
                 tick = math.floor(time / Fraction(probe))
                 if last_probe is not None and tick > last_probe:
                     for router in self.routers:
-                        tell(router, [self.since[name] for name in self.members])
+                        tell(router, [self.told[name] for name in self.members])
                 last_probe = tick
             source = number % sources
             name = self.members[decide(self.routers[source], key, float(time))]
             self.load[name] += 1
             self.since[name] += 1
+            self.told[name] += 1
             self.pairs.add((name, key))
             total = sum(self.since.values())
             self.imbalances.append(max(self.since.values()) - Fraction(total, len(self.members)))
@@ -156,6 +158,7 @@ class Run:
             return
         if what == "add":
             name = len(self.workers)
+            self.told[name] = min(self.told[other] for other in self.members)
             self.workers[name] = Worker(self.capacity[name], when)
             self.members = [*self.members, name]
         else:

@@ -80,6 +80,18 @@ def test_the_command_runs_as_a_program_of_its_own():
 # ---------------------------------------------------------------- simulate
 
 
+def test_an_event_that_is_said_twice_happens_twice(run):
+    events = ["--event", "t=10 add", "--event", "t=10 add"]
+    (result,) = run("simulate", "--scheme", "pkg", "--workers", 3, "--stream", STREAM, *events, "--json").json_lines
+    assert result["members"] == [0, 1, 2, 3, 4]
+
+
+def test_infinity_can_be_said_and_json_has_it_as_text(run):
+    for said in (["--scheme", "fish(interval=inf)"], ["--scheme", "fish", "--param", "interval=inf"]):
+        (result,) = run("simulate", *said, "--stream", STREAM, "--json").json_lines
+        assert result["params"]["interval"] == "inf"
+
+
 def test_json_has_every_field_and_nothing_else_is_on_standard_output(run):
     outcome = run("simulate", "--scheme", "pkg", "--workers", 10, "--sources", 5, "--stream", STREAM, "--json")
     assert outcome.status == 0

@@ -14,6 +14,8 @@ from twins import TWINS
 from unskew import InputError, Router, candidate, make
 from unskew.schemes.d_choices import fan_out
 from unskew.schemes.head import is_head
+from unskew.simulate import simulate
+from unskew.streams import Zipf
 
 BOTH = pytest.mark.parametrize("name", ["d_choices", "w_choices"])
 
@@ -244,7 +246,7 @@ def test_mild_skew_that_pkg_balances_costs_hardly_more_replicas(name):
     ("parameters", "message"),
     [
         ({"workers": 100_001}, r"^workers: must be an integer from 1 to 100000, not 100001$"),
-        ({"theta": 1e-9}, r"^theta: must be 0 for 1/\(5 workers\), or a share from 2e-06 to 1, not 1e-09$"),
+        ({"theta": 1e-9}, r"^theta: must be 0 for 1/\(5 workers\), or a share from 2e-06 to under 1, not 1e-09$"),
         ({"theta": -0.1}, r"^theta: "),
         ({"theta": 1.0}, r"^theta: "),
         ({"theta": float("nan")}, r"^theta: "),
@@ -301,3 +303,31 @@ def test_a_key_of_the_head_has_more_workers_than_two(name):
     stream = zipf(3000, 100, 1.4)
     homes = workers_of_keys(stream, route(name, stream, 20))
     assert len(homes[Counter(stream.tolist()).most_common(1)[0][0]]) > 5
+
+
+@pytest.mark.parametrize("name", ["d_choices", "w_choices"])
+def test_a_probe_after_workers_changed_does_not_send_everything_to_one(name):
+    stream = Zipf(1.4, 1000, 112_000)
+    for event in ("t=103k add", "t=103k remove 3"):
+        (result,) = simulate(stream, [make(name, 10)], estimation="probe:5", events=[event])
+        assert result.max_over_mean < 1.1
+
+
+@pytest.mark.parametrize("load", [2**54, -1, -(2**63)])
+def test_a_state_with_an_impossible_load_is_refused(load):
+    scheme = make("w_choices", 4)
+    state = scheme.new_state()
+    state.load[2] = load
+    with pytest.raises(InputError, match="data: load must be from 0 to"):
+        Router(scheme, state)
+
+
+def test_a_sketch_that_claims_more_counters_than_it_has_is_refused():
+    scheme = make("d_choices", 4)
+    state = scheme.new_state()
+    slots = len(state.values)
+    state.values[: slots // 2] = 0
+    state.used[0] = slots // 2
+    state.counted[:] = 0
+    with pytest.raises(InputError, match=r"^(sketch|table): "):
+        Router(scheme, state)

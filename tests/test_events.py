@@ -57,6 +57,7 @@ WRONG = {
     "t=5 remove x": RULE,
     "t=5 crash 7-5": RULE,
     "t=5 crash 0-999999999": RULE,
+    f"t=5 add {'1' * 5000}": RULE,
     "t=5 add x": RULE,
     "t=5 add 0": "event: count must be an integer from 1 to 20000000, not 0",
     "t=5 capacity": "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers",

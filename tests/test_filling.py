@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from samples import ids, zipf
-from unskew import Fanout, Router, candidate, make, make_plan
+from unskew import Fanout, InputError, Router, candidate, make, make_plan
 from unskew.filling import fill_up
 from unskew.plan import Frequencies, places_of
 from unskew.ring import Ring, first_workers
@@ -123,3 +123,9 @@ def test_salts_lead_to_their_workers_and_are_the_smallest(number):
     assert [int(candidate(key, salt, 300)) for salt in salts] == list(range(number))
     tried = [int(candidate(key, j, 300)) for j in range(max(salts) + 1)]
     assert list(salts) == [tried.index(worker) for worker in range(number)]
+
+
+def test_a_plan_that_would_be_huge_is_refused():
+    many = Frequencies(ids(np.arange(2000)), np.full(2000, 10), 20_000)
+    with pytest.raises(InputError, match="workers: a plan of w_choices for 2500 workers deals 2000 hot keys over"):
+        make_plan("w_choices", 2500, many)

@@ -1,6 +1,7 @@
 """Reads ``name(parameter=value, ...)``, the way streams and schemes are written on the command line."""
 
 import ast
+import math
 from typing import Any, NamedTuple
 
 from unskew.errors import InputError
@@ -20,13 +21,18 @@ def parse_call(text: str) -> Call | None:
             return Call(expression.id, [], {})
         if not isinstance(expression, ast.Call) or not isinstance(expression.func, ast.Name):
             return None
-        positional = [ast.literal_eval(argument) for argument in expression.args]
-        named = {str(keyword.arg): ast.literal_eval(keyword.value) for keyword in expression.keywords}
+        positional = [_value(argument) for argument in expression.args]
+        named = {str(keyword.arg): _value(keyword.value) for keyword in expression.keywords}
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     if len(named) < len(expression.keywords):  # a name given twice
         return None
     return Call(expression.func.id, positional, named)
+
+
+def _value(expression: ast.expr) -> Any:
+    """What a literal, or the name inf, stands for."""
+    return math.inf if isinstance(expression, ast.Name) and expression.id == "inf" else ast.literal_eval(expression)
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:

@@ -10,12 +10,14 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from unskew.errors import InputError
 from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.plan import Frequencies, HotKey, Plan, places_of
 
 PLACES_A_WORKER = 16  # on average, for a split key: its workers' shares are right within about 3 %
 MOST_PLACES = 4096  # of one key, unless it has more workers
+MOST_PAIRS = 4_000_000  # of hot keys and workers
 SWEEPS = 10  # times that each key is poured
 
 Load = npt.NDArray[np.float64]
@@ -37,6 +39,12 @@ def plan_over(
     hot = frequencies.hot(workers)
     load = whole_keys(workers, frequencies, hot, cold_salt)
     allowed = [np.unique(candidates(i)) for i in range(hot)]
+    in_all = sum(map(len, allowed))
+    if in_all > MOST_PAIRS:
+        raise InputError(
+            f"workers: a plan of {name} for {workers} workers deals {hot} hot keys over {in_all:,} places, which must "
+            f"be at most {MOST_PAIRS:,}; use fewer workers, or fanout"
+        )
     parts = [np.zeros(len(each)) for each in allowed]
     for _ in range(SWEEPS):
         for i in range(hot - 1, -1, -1):  # the hottest last: it can make up for most

@@ -4,6 +4,7 @@ Decisions are slot numbers 0..workers-1. Each slot stands for a worker, which ha
 long as it lives, while its slot may change. At the start the worker in slot i has the name i.
 """
 
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +32,7 @@ class WorkerReport(NamedTuple):
 
 def require_members(members: Any, most: int) -> Names:
     """The names as int64; InputError unless there is at least one and all are distinct whole numbers."""
-    names = np.asarray(members)
+    names = np.asarray(list(members) if isinstance(members, Iterable) else members)
     if names.ndim != 1 or names.dtype.kind not in "iu" or not 1 <= len(names) <= most:
         raise InputError(f"members: must be from 1 to {most} whole numbers, one a worker, not {members!r:.80}")
     if len(np.unique(names)) < len(names) or names.min() < 0 or names.max() > 2**63 - 1:

@@ -34,6 +34,17 @@ def loop(scheme, state, key_ids, times, chosen):
     for i in range(len(key_ids)):
         chosen[i] = choose(scheme, state, key_ids[i], times[i])
 """
+UNREADABLE = (
+    EOFError,
+    KeyError,
+    MemoryError,
+    OSError,
+    RuntimeError,  # an entry that claims to be encrypted, or packed in a way that is not known
+    TypeError,
+    ValueError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 GROWTH_STEP = 65_536  # tuples routed between two looks at whether a growing state still has room
 MOST_WORKERS = 2**31 - 1  # Spark counts partitions in an int
 MOST_PLANNED_WORKERS = 1_000_000  # a plan is made by looking at each worker
@@ -284,7 +295,7 @@ class Router:
         try:
             with np.load(io.BytesIO(data), allow_pickle=False) as arrays:
                 loaded = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
-        except (EOFError, NotImplementedError, OSError, TypeError, ValueError, zipfile.BadZipFile, zlib.error):
+        except UNREADABLE:
             raise InputError("data: not what to_bytes wrote") from None
         fresh = scheme.new_state()
         if set(loaded) != set(fresh._fields):

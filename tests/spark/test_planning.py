@@ -83,6 +83,11 @@ def test_five_hundred_hot_keys_each_get_their_own_places(spark: SparkSession) ->
     assert len(rows) == 1500  # 20 rows of each hot key on both of its places
 
 
+def test_hot_keys_whose_hashes_differ_in_one_bit_are_joined(spark: SparkSession) -> None:
+    df = spark.createDataFrame(pa.table({"k": [513, 745_380, 7] * 300, "row": range(900)}))  # bit 15
+    assert max(loads(repartition(df, "k", 8))) < 900 / 8 * 1.3
+
+
 def test_two_hot_keys_with_one_hash_are_dealt_as_the_hotter_one(spark: SparkSession) -> None:
     (id_,) = key_ids(np.array([7]))
     other = int(id_) ^ 1  # the same placement, another identity

@@ -1,6 +1,7 @@
 """What all subcommands share: consoles, progress, JSON, bars."""
 
 import json
+import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,7 +23,16 @@ PLAIN_EIGHTHS = " .:-=+*%#"  # for a terminal that has ASCII only
 
 def print_json(value: Any) -> None:
     """One JSON document on one line of standard output, in ASCII: it can be printed wherever."""
-    print(json.dumps(value))
+    print(json.dumps(_without_infinity(value), allow_nan=False))
+
+
+def _without_infinity(value: Any) -> Any:
+    """JSON has no infinity and no NaN: they become text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    if isinstance(value, dict):
+        return {name: _without_infinity(each) for name, each in value.items()}
+    return [_without_infinity(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 @contextmanager

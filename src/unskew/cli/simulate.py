@@ -91,7 +91,7 @@ def simulate(
         check_can_write(plot, force)
 
     queues = make_queues(capacity, rate, utilisation, queue_bound, feedback_delay)
-    events = {text: parse_event(text) for text in event or []}
+    events = [(text, parse_event(text)) for text in event or []]
 
     def count_keys() -> Keys:
         with progress_bar("counting keys", tuples.length) as done:
@@ -107,10 +107,10 @@ def simulate(
             estimation=estimation,
             oracle=oracle,
             queues=queues,
-            events=list(events.values()),
+            events=[happening for _, happening in events],
             progress=done,
         )
-    for text, happening in events.items():
+    for text, happening in events:
         if str(happening) not in (results[0].events or []):
             notes.print(f"event: '{text}' was due after the last message and did not take place", markup=False)
     if plot is not None:

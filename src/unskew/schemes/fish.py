@@ -21,9 +21,17 @@ Where the paper leaves a choice, and what it means:
 
   Highest load over mean, in windows of 20,000 tuples, worst of all: at most 1.02 for each of them (W-Choices up to 4.3,
   where the ranking turns; PKG 69).
-- While the sum of the counters is under 4 W, as at the start, one tuple is a share above theta: every key is hot, but
-  the less it has been seen beside the top the narrower. The sum is N_epoch alpha / (1 - alpha), 250 by default, after a
-  decay: an epoch of 16 W tuples or more avoids it. Hence the replicas of W = 128 above.
+- The defaults are the paper's, and too small for many workers. While the sum of the counters is under 4 W, one tuple is
+  a share above theta, and every key is hot; after a decay the sum is N_epoch alpha / (1 - alpha), 250 by default. And
+  ReplaceMin gives a new key the least count plus 1, which is above theta too when there are under 4 W counters. With
+  more than about 60 workers, above all on flat streams, use ``epoch=16 * W, capacity=16 * W``. Uniform, 10,000 keys, 1M
+  tuples, replicas a key:
+
+      W      paper's    epoch=16 W    both 16 W    pkg    shuffle
+      128       36.8          15.1          5.3    2.0       69.4
+      256       70.0          82.8          7.3    2.0       82.8
+      512       75.3          90.8         11.9    2.0       90.8
+
 - M_k is kept with the counter: a key that is replaced is forgotten, and starts at 0 if it comes back. Since the
   candidates of a smaller d are the first ones of a larger d, it then uses workers that it has used before. M_k of a key
   that has cooled down is kept, but it has 2 candidates until it is hot again.
@@ -41,14 +49,16 @@ Where the paper leaves a choice, and what it means:
 - When workers come and go, a key loses only candidates that have gone, see `ring`. A new worker starts with an empty
   queue where queues are known; where C_w is all that was ever sent, with the least of the others, lest everything be
   sent to it. ``virtual_nodes=0`` hashes modulo W instead (Fig. 17): candidates as in `pkg`, collisions stay.
-- ``alpha=1`` counts for life (Fig. 14), ``alpha=0`` forgets each epoch (Fig. 12); ``least=W`` is the rule of W-Choices
-  (Fig. 15).
+- ``alpha=1`` counts for life (Fig. 14), ``alpha=0`` forgets the counts of each epoch, not M_k (Fig. 12), and
+  ``least=W`` is the rule of W-Choices (Fig. 15).
 - The decay rounds. Exact counts would, in rare ties, decide otherwise: 12 of 80,000 decisions in 40 random set-ups with
   short epochs and few counters, none in 39 of them.
 
-There is no plan: `fanout` on counts in which old tuples fade gives each hot key just what it needs.
+A plan has CHK's fan-out, from counts in which old tuples fade where `unskew.spark.plan_for` gets a `Decay`; `fanout` on
+such counts needs fewer replicas.
 
-State: 65 to 90 bytes for each counter and 1.7 kB for each worker with 128 virtual nodes; at most 2^22 nodes in all.
+State: up to 92 bytes for each counter and 1.6 kB for each worker with 128 virtual nodes; at most 2^22 nodes in all. A
+tuple costs what its key's candidates are, up to W; a report every `interval` seconds costs the simulator W.
 """
 
 from collections.abc import Sequence
@@ -159,7 +169,7 @@ def _soonest(backlog, pace, key, fan_out, ring):
 @kernel
 def choose(scheme, state, key, now):
     sketch = _sketch(state)
-    if state.in_epoch[0] == scheme.epoch:  # Algorithm 1
+    if state.in_epoch[0] >= scheme.epoch:  # Algorithm 1
         decay(sketch, scheme.alpha)
         state.top[0] *= scheme.alpha
         state.in_epoch[0] = 0
@@ -242,10 +252,12 @@ class Fish(NamedTuple):
             check_ring(state, self.workers)
         if not (np.isfinite(state.backlog) & (state.backlog >= 0) & np.isfinite(state.pace) & (state.pace > 0)).all():
             raise InputError("data: backlog and pace must be numbers from 0 on")
+        if not 0 <= state.in_epoch[0] <= self.epoch or not 0 <= state.top[0] < np.inf or np.isnan(state.clock).any():
+            raise InputError(f"data: it is not a state in an epoch of {self.epoch} tuples")
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Take P_w from each worker that has done something; the others are taken as the mean of those known."""
-        told = (report.tuples > 0) & (report.busy > 0) & (self.interval < np.inf)
+        told = (report.tuples > 0) & (report.busy > 0) & (report.busy < np.inf) & (self.interval < np.inf)
         if not told.any():
             return
         workers = report.workers[told]
@@ -265,9 +277,10 @@ class Fish(NamedTuple):
         backlog, pace, reported = (
             carried_over(array, before, after) for array in (state.backlog, state.pace, state.reported)
         )
+        known_pace = state.pace[state.reported] if state.reported.any() else state.pace
+        pace[~stays] = known_pace.mean()
         if state.clock[1] < np.inf:
             backlog[~stays] = 0.0
-            pace[~stays] = state.pace[state.reported].mean()
         reported[~stays] = False
         changed = scheme._state(after)._replace(**known, backlog=backlog, pace=pace, reported=reported)
         return scheme, changed

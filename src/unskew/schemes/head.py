@@ -70,7 +70,9 @@ def check_head(scheme: Any) -> None:
     least_theta = MARGIN / MOST_COUNTERS
     theta = scheme.theta
     if not isinstance(theta, int | float) or isinstance(theta, bool) or not (theta == 0 or least_theta <= theta < 1):
-        raise InputError(f"theta: must be 0 for 1/(5 workers), or a share from {least_theta:g} to 1, not {theta!r}")
+        raise InputError(
+            f"theta: must be 0 for 1/(5 workers), or a share from {least_theta:g} to under 1, not {theta!r}"
+        )
     require_integer("capacity", scheme.capacity, 0, MOST_COUNTERS)
     require_integer("seed", scheme.seed, 0, (2**31 - 1 - MOST_WORKERS) // 2)  # every candidate's number fits an int
 
@@ -78,6 +80,8 @@ def check_head(scheme: Any) -> None:
 def check_head_state(state: Any) -> None:
     check_sketch(state)
     check_least(Least(state.idle, state.idle_span, state.idle_beyond))
+    if not ((state.load >= 0) & (state.load < 2**53)).all():
+        raise InputError(f"data: load must be from 0 to {2**53 - 1}")
 
 
 def resized_head(scheme: Any, state: Any, before: Names, after: Names) -> tuple[Any, Any]:

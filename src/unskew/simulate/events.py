@@ -61,7 +61,7 @@ class Event:
     def __str__(self) -> str:
         when = f"t={self.message}" if self.time is None else f"t={self.time:g}s"
         details = {"add": self.count, "capacity": self.capacity}.get(self.what, ",".join(map(str, self.workers)))
-        return f"{when} {self.what} {details}"
+        return f"{when} {self.what} {details!s:.80}"
 
 
 def parse_event(text: str) -> Event:
@@ -74,7 +74,7 @@ def parse_event(text: str) -> Event:
     if what == "capacity":
         return Event(what, **moment, capacity=details)
     if what == "add":
-        if details and not details.isdecimal():
+        if details and not (details.isdecimal() and len(details) <= 9):
             raise InputError(f"event: {RULE}, not {text!r}")
         return Event(what, **moment, count=int(details or 1))
     return Event(what, **moment, workers=_names(details, text))

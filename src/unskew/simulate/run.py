@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from unskew.errors import InputError
 from unskew.hashing import KeyIds
-from unskew.members import Names
+from unskew.members import Names, carried_over
 from unskew.scheme import Router, Scheme, Times, Workers, registration_of
 from unskew.simulate.agenda import Agenda, Entry, Numbered, Probe, Timed
 from unskew.simulate.estimation import Estimation
@@ -59,6 +59,7 @@ class Run:
             spread = (setting.samples, setting.length)
             self._queues = QueueRun(setting.queues, scheme.workers, names, spread, senders)
         self._listening = listening
+        self._carried = np.zeros(scheme.workers, np.int64)  # what a probe adds: loads from before the last change
         self._agreed = 0
         self._took_place: list[str] = []
         self._agenda = Agenda(self._entries())
@@ -136,7 +137,7 @@ class Run:
 
     def _probe(self) -> None:
         for router in self._routers:
-            router.state.load[:] = self._load.vector
+            router.state.load[:] = self._carried + self._load.vector
 
     # ---------------------------------------------------------------- workers that come and go
 
@@ -175,6 +176,7 @@ class Run:
         for router in [*self._routers, *([] if self._oracle is None else [self._oracle])]:
             router.workers_changed(members)
         self._load_before[self._names] += self._load.vector
+        self._carried = carried_over(self._carried + self._load.vector, self._names, members)
         self._load.workers_changed(len(members))
         self._members = members
 

@@ -18,7 +18,7 @@ weights, up to rounding.
 Choices made here: of equal smallest counters the one with the lowest number is replaced. The smallest is found as
 `least.py` says; the paper's linked "Stream-Summary" gives the same in whole numbers but cannot decay.
 
-All functions take any NamedTuple that has a sketch's fields, so that a scheme's state can contain one. 28 bytes a
+All functions take any NamedTuple that has a sketch's fields, so that a scheme's state can contain one. 32 bytes a
 counter and 12 a slot of the table, which has at least two slots a counter.
 """
 
@@ -88,7 +88,7 @@ def count_keys(sketch, keys):
 
 @kernel
 def decay(sketch, factor):
-    """Multiply everything counted so far by `factor`, above 0 and at most 1. Costs the number of counters."""
+    """Multiply everything counted so far by `factor`, from 0 to 1. Costs the number of counters."""
     scale(Least(sketch.waiting, sketch.span, sketch.beyond), sketch.counts, factor)
     for counter in range(len(sketch.errors)):
         sketch.errors[counter] *= factor
@@ -134,7 +134,7 @@ def check_sketch(sketch: Any) -> None:
     """InputError unless the arrays, of the right shapes, are a sketch: kernels rely on it for their memory."""
     check_table(sketch, below=len(sketch.counts))
     check_least(sketch)
-    if not _is_indexed(sketch):
+    if sketch.used[0] > len(sketch.counts) or not _is_indexed(sketch):
         raise InputError("sketch: its table does not lead to its counters")
     for numbers in (sketch.counts, sketch.errors, sketch.total):
         if not ((numbers >= 0) & (numbers < MOST_TUPLES)).all():

@@ -12,6 +12,7 @@ from unskew.errors import InputError
 from unskew.plan import HEAD, MOST_HOT_KEYS, Frequencies
 from unskew.spark.keys import column, key_columns, key_id, shown_key
 
+OLDEST = 1e6  # epochs: what is older counts for nothing anyway, and fits an integer
 TRACKED_A_KEY = 8  # counters of the sketch for each key asked for: its error stays under a tenth of a hot key's count
 
 
@@ -65,8 +66,8 @@ def counted_with_decay(df: DataFrame, keys: str | Sequence[str], workers: int, d
     """The same with recent rows counted more; counts are in thousandths of a row. Three Spark jobs."""
     times = decay.times(df)
     (latest,) = df.agg(F.max(times)).first() or (None,)
-    age = F.floor((F.lit(latest) - times) / F.lit(float(decay.epoch)))
-    weight = F.coalesce(F.pow(F.lit(float(decay.alpha)), age), F.lit(0.0))  # alpha ** 0 is 1, also for alpha = 0
+    epochs = F.least((F.lit(latest) - times) / F.lit(float(decay.epoch)), F.lit(OLDEST))
+    weight = F.coalesce(F.pow(F.lit(float(decay.alpha)), F.floor(epochs)), F.lit(0.0))  # 0 ** 0 is 1
     weighed = df.select(key_id(*key_columns(df, keys)).alias("id"), weight.alias("weight"))
     found = weighed.groupBy("id").agg(F.sum("weight").alias("weight"))
     rows = found.orderBy(F.desc("weight"), "id").limit(_tracked(workers)).collect()

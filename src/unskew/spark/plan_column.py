@@ -35,12 +35,14 @@ def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
         return None
     by_hash = {_hash_of(hot): hot.salts for hot in reversed(plan.hot_keys)}  # of two with one hash the hotter
     displacements, slots = perfect_slots(by_hash)
+    if len(slots) > MOST_CONSTANTS:  # hashes that are hard to tell apart
+        return None
     nowhere = next(iter(by_hash))  # is in a slot of its own, so in an empty one it is never found
-    ranges, places = [], list[int]()
-    for found in slots:
-        salts = (plan.cold_salt,) if found is None else by_hash[found]
-        ranges.append(len(places) << COUNT_BITS | len(salts))
-        places += salts
+    ranges, places = [1] * len(slots), [plan.cold_salt]  # an empty slot has one place, the first
+    for slot_number, found in enumerate(slots):
+        if found is not None:
+            ranges[slot_number] = len(places) << COUNT_BITS | len(by_hash[found])
+            places += by_hash[found]
     hashed = F.hash(*columns)
     displacement = _at(displacements, hashed.bitwiseAND(F.lit(len(displacements) - 1)))
     slot = F.shiftright(hashed, 16).bitwiseXOR(displacement).bitwiseAND(F.lit(len(slots) - 1))

@@ -10,7 +10,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
-from unskew.errors import InputError
+from unskew.errors import InputError, InputTypeError
 from unskew.plan import Plan, require_sample
 from unskew.scheme import check_plannable, make_plan
 from unskew.spark.counting import Decay, counted, counted_with_decay, named
@@ -41,6 +41,8 @@ def plan_for(
     """
     check_plannable(scheme, workers, **parameters)
     require_sample(sample)
+    if decay is not None and not isinstance(decay, Decay):
+        raise InputTypeError(f"decay: must be a Decay such as Decay(by='ts', epoch=3600), not {type(decay).__name__}")
     rows = df if sample is None else df.sample(sample, seed=0)
     frequencies = counted(rows, keys, workers) if decay is None else counted_with_decay(rows, keys, workers, decay)
     if names:
