@@ -96,6 +96,9 @@ CASES: list[tuple[list[str], Any, dict[str, Any]]] = [
     (["text"], "d_choices", {}),
     (["int"], "w_choices", {}),
     (["price"], "fish", {"mode": "online"}),
+    (["day"], "fish", {}),
+    (["flag"], "d_choices", {"mode": "online"}),
+    (["bytes"], "w_choices", {"mode": "online"}),
 ]
 
 
