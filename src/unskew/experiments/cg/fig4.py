@@ -109,8 +109,8 @@ def _memory(cells: list[Cell]) -> list[Finding]:
             f"{min(cheapest)[0]:.2f} ({min(cheapest)[1]}) to {largest(cheapest)} times PKG's memory",
             verdict(min(cheapest)[0] > 1.0),
             f"Rule: wherever PKG's normalised imbalance is above {BALANCED:g}, each of PoTC, PoRC, CH and SG has more "
-            "replicas than PKG. Where the skew is mild it is not so: PKG puts nearly every key on two bins, PoRC "
-            "leaves most on one and moves only what does not fit, so that it has both better balance and less memory.",
+            "replicas than PKG. In a short stream with mild skew PoRC can be below: PKG puts nearly every key on two "
+            "bins, PoRC moves only what does not fit.",
         ),
         Finding(
             "fig4-porc-shuffle",
@@ -140,8 +140,8 @@ def _memory(cells: list[Cell]) -> list[Finding]:
             f"CH with 64: {min(to_even_ring)[0]:.2f} ({min(to_even_ring)[1]}) to {largest(to_even_ring)}",
             verdict(max(to_ring)[0] < 1.0),
             "Rule: less than CH with one node a bin in every cell; the paper does not say how many nodes its ring has. "
-            "With many nodes a bin the next one is as good as random, and the difference goes away: it was the uneven "
-            "arcs of the ring that overflowed, not the order of the search.",
+            "With many nodes a bin most of the difference goes away where the skew is strong: there it came from the "
+            "uneven arcs of the ring, which overflow, rather than from the order of the search.",
         ),
     ]
 
