@@ -142,8 +142,17 @@ def _route(scheme: Scheme, small: Miniature) -> npt.NDArray[np.int64]:
     chosen = np.empty(len(small.tuples), np.int64)
     ids = small.ids[small.tuples]
     for source in range(SOURCES):
-        chosen[source::SOURCES] = Router(scheme).route(ids[source::SOURCES])
+        chosen[source::SOURCES] = _router(scheme, source).route(ids[source::SOURCES])
     return chosen
+
+
+def _router(scheme: Scheme, source: int) -> Router:
+    """The router of a source. A plan's keys start at any of their places, as on Spark, where content decides."""
+    router = Router(scheme)
+    if isinstance(scheme, Fanout):
+        generator = np.random.Generator(np.random.PCG64(source))
+        router.state.turn[:] = generator.integers(0, np.diff(scheme.first_place))
+    return router
 
 
 def _replicas_a_key(chosen: npt.NDArray[np.int64], small: Miniature, workers: int) -> float:
