@@ -305,6 +305,7 @@ def test_a_key_of_the_head_has_more_workers_than_two(name):
     assert len(homes[Counter(stream.tolist()).most_common(1)[0][0]]) > 5
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["d_choices", "w_choices"])
 def test_a_probe_after_workers_changed_does_not_send_everything_to_one(name):
     stream = Zipf(1.4, 1000, 112_000)
