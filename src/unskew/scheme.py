@@ -206,6 +206,13 @@ def require_integer(name: str, value: Any, least: int, most: int) -> None:
         raise InputError(f"{name}: must be an integer from {least} to {most}, not {value!r}")
 
 
+def require_number(name: str, value: Any, rule: str, least: float, most: float) -> None:
+    """InputError, which says `rule`, unless `value` is a number from `least` to `most`."""
+    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
+    if not is_number or not least <= value <= most:
+        raise InputError(f"{name}: must be {rule}, not {value!r}")
+
+
 def require_workers(workers: Any) -> None:
     require_integer("workers", workers, 1, MOST_WORKERS)
 

@@ -43,7 +43,7 @@ Where the paper leaves a choice, and what it means:
 State: 24 bytes a virtual worker, 8 a worker; at most 2^22 virtual workers.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -51,7 +51,7 @@ import numpy.typing as npt
 from unskew.errors import InputError
 from unskew.kernels import kernel
 from unskew.members import Names, WorkerReport
-from unskew.scheme import register, require_integer
+from unskew.scheme import register, require_integer, require_number
 from unskew.schemes.porc import check_sent, first_with_room, send
 
 MOST_VIRTUAL = 2**22
@@ -95,10 +95,10 @@ class ConsistentGrouping(NamedTuple):
         require_integer("virtual", self.virtual, 1, MOST_VIRTUAL)
         require_integer("total", self.total, 0, MOST_VIRTUAL)
         require_integer("workers", self.workers, 1, self.total or MOST_VIRTUAL // self.virtual)
-        _require_number("epsilon", self.epsilon, "a number from 0 on, or inf", np.inf)
-        _require_number("idle", self.idle, "a share of time from 0 to 1", 1.0)
-        _require_number("busy", self.busy, f"a share of time from idle ({self.idle}) to 1", 1.0, self.idle)
-        _require_number("slot", self.slot, "seconds from 1e-09 to 1e+12", 1e12, 1e-9)
+        require_number("epsilon", self.epsilon, "a number from 0 on, or inf", 0.0, np.inf)
+        require_number("idle", self.idle, "a share of time from 0 to 1", 0.0, 1.0)
+        require_number("busy", self.busy, f"a share of time from idle ({self.idle}) to 1", self.idle, 1.0)
+        require_number("slot", self.slot, "seconds from 1e-09 to 1e+12", 1e-9, 1e12)
         if not isinstance(self.keyed, bool | np.bool_):
             raise InputError(f"keyed: must be True or False, not {self.keyed!r}")
 
@@ -186,9 +186,3 @@ def _shares(weights: npt.NDArray[np.float64], total: int) -> Counts:
     largest = np.argsort(shares - exact, kind="stable")[: total - shares.sum()]
     shares[largest] += 1
     return shares
-
-
-def _require_number(name: str, value: Any, rule: str, most: float, least: float = 0.0) -> None:
-    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not is_number or not least <= value <= most:
-        raise InputError(f"{name}: must be {rule}, not {value!r}")

@@ -74,7 +74,7 @@ from unskew.kernels import kernel
 from unskew.members import Names, WorkerReport, carried_over
 from unskew.plan import Frequencies, Plan
 from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, first_workers, new_ring, next_worker, start_walk
-from unskew.scheme import register, require_integer
+from unskew.scheme import register, require_integer, require_number
 from unskew.sketches.space_saving import SpaceSaving, check_sketch, count_key, decay, new_sketch
 
 MOST_COUNTERS = 2_000_000
@@ -221,9 +221,9 @@ class Fish(NamedTuple):
         require_integer("epoch", self.epoch, 1, 2**53)
         require_integer("capacity", self.capacity, 1, MOST_COUNTERS)
         require_integer("least", self.least, TAIL, 2**31 - 1)
-        _require_number("alpha", self.alpha, "a number from 0 to 1", 0.0, 1.0)
-        _require_number("theta", self.theta, "0 for 1/(4 workers), or a share up to 1", 0.0, 1.0)
-        _require_number("interval", self.interval, "seconds from 1e-09 on, or inf", 1e-9, np.inf)
+        require_number("alpha", self.alpha, "a number from 0 to 1", 0.0, 1.0)
+        require_number("theta", self.theta, "0 for 1/(4 workers), or a share up to 1", 0.0, 1.0)
+        require_number("interval", self.interval, "seconds from 1e-09 on, or inf", 1e-9, np.inf)
 
     @property
     def report_every(self) -> float:
@@ -305,9 +305,3 @@ class Fish(NamedTuple):
             return [int(candidate(key, j, workers)) for j in range(fan_out)] if fan_out < workers else range(workers)
 
         return plan_over("fish", workers, frequencies, candidates)
-
-
-def _require_number(name: str, value: Any, rule: str, least: float, most: float) -> None:
-    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not is_number or not least <= value <= most:
-        raise InputError(f"{name}: must be {rule}, not {value!r}")
