@@ -40,7 +40,7 @@ class ConsistentGrouping:
         return next(worker for worker, held in enumerate(self.held) if virtual in held)
 
     def observe(self, utilisations):
-        """`utilisations`: worker -> share of the slot in which it worked, of those that tell, in the order they do."""
+        """`utilisations`: worker -> what came over what it could have done, in the order in which they tell."""
         for worker, utilisation in utilisations.items():
             signal = self.idle if utilisation < self.below else None
             if utilisation > self.above and len(self.held[worker]) > 1:

@@ -20,10 +20,10 @@ class Worker:
         self.queue = []  # (arrived, source) of each tuple at the worker
         self.left = Fraction(0)  # of the first one, as a share of a tuple
         self.joined, self.gone = joined, None
-        self.done = self.lost = self.longest = 0
+        self.came = self.done = self.lost = self.longest = 0
         self.busy = self.work = Fraction(0)
         self.told = set()  # sources of what it executed in this slot of time
-        self.slot_start = (0, Fraction(0))
+        self.slot_start = (0, 0, Fraction(0))
 
     def next_done(self, now):
         return now + self.left / self.capacity if self.queue else None
@@ -132,6 +132,7 @@ class Run:
         if not worker.queue:
             worker.left = Fraction(1)
         worker.queue.append((self.now, source))
+        worker.came += 1
         worker.work += 1 / worker.capacity
         worker.longest = max(worker.longest, len(worker.queue))
 
@@ -176,7 +177,13 @@ class Run:
         reports = []
         for source in range(len(self.routers)):
             rows = [
-                (name, worker.done - worker.slot_start[0], worker.busy - worker.slot_start[1], len(worker.queue))
+                (
+                    name,
+                    worker.came - worker.slot_start[0],
+                    worker.done - worker.slot_start[1],
+                    worker.busy - worker.slot_start[2],
+                    len(worker.queue),
+                )
                 for name, worker in sorted(self.workers.items())
                 if source in worker.told
             ]
@@ -184,7 +191,7 @@ class Run:
                 reports.append((source, (rows, self.now - self.slot_began, when)))
         for worker in self.workers.values():
             worker.told = set()
-            worker.slot_start = (worker.done, worker.busy)
+            worker.slot_start = (worker.came, worker.done, worker.busy)
         self.slot_began = self.now
         return reports
 
@@ -192,9 +199,7 @@ class Run:
         rows, seconds, when = report
         rows = [(self.members.index(row[0]), *row[1:]) for row in rows if row[0] in self.members]
         if rows:
-            slots, done, busy, waiting = (list(column) for column in zip(*sorted(rows), strict=True))
-            told = WorkerReport(
-                np.array(slots), np.array(done), np.array(busy, float), np.array(waiting), float(seconds), float(when)
-            )
-            self.heard.append((slots, done, [float(b) for b in busy], waiting, float(seconds), float(when)))
-            self.routers[source].observe(told)
+            slots, came, done, busy, waiting = (list(column) for column in zip(*sorted(rows), strict=True))
+            told = slots, came, done, [float(each) for each in busy], waiting
+            self.heard.append((*told, float(seconds), float(when)))
+            self.routers[source].observe(WorkerReport(*map(np.array, told), float(seconds), float(when)))

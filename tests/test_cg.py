@@ -27,7 +27,7 @@ def tell(source, utilisations):
     workers = np.array(list(utilisations), np.int64)
     nothing = np.zeros(len(workers), np.int64)
     busy = 10.0 * np.array(list(utilisations.values()), float)
-    source.observe(WorkerReport(workers, nothing + 9, busy, nothing, 10.0, 0.0))
+    source.observe(WorkerReport(workers, nothing + 9, nothing + 9, busy, nothing, 10.0, 0.0))
 
 
 def held(source):
@@ -55,6 +55,14 @@ def test_decides_as_its_twin_whatever_workers_tell(data, virtual, epsilon, keyed
         tell(mine, told)
         twin.observe({worker: 10.0 * share / 10.0 for worker, share in told.items()})
         assert sets_held(mine) == [set(virtual_workers) for virtual_workers in twin.held]
+
+
+def test_utilisation_is_what_came_over_what_the_worker_could_have_executed():
+    """Both worked all of the slot, at 9 tuples a slot. 6 came to worker 0, which has a backlog, and 12 to worker 1."""
+    source = router(2)
+    workers, nine = np.arange(2), np.array([9, 9])
+    source.observe(WorkerReport(workers, np.array([6, 12]), nine, np.array([10.0, 10.0]), nine, 10.0, 0.0))
+    assert held(source) == [11, 9]
 
 
 # ---------------------------------------------------------------- virtual workers

@@ -27,7 +27,7 @@ def router(workers, **parameters):
 def report(workers, tuples, busy, now=0.0):
     """What workers tell: they did `tuples` in `busy` seconds."""
     numbers = np.array(tuples, np.int64)
-    return WorkerReport(np.array(workers, np.int64), numbers, np.array(busy, float), 0 * numbers, 10.0, now)
+    return WorkerReport(np.array(workers, np.int64), numbers, numbers, np.array(busy, float), 0 * numbers, 10.0, now)
 
 
 def candidates(key, count, workers, virtual_nodes=128):
@@ -372,7 +372,7 @@ def test_workers_that_are_all_replaced_at_once_are_followed():
     source.route(stream)
     source.workers_changed([5, 6])
     assert set(source.route(stream).tolist()) == {0, 1}
-    source.observe(WorkerReport(np.array([0]), np.array([10]), np.array([5.0]), np.array([0]), 10.0, 10.0))
+    source.observe(report([0], [10], [5.0], now=10.0))
     source.workers_changed([7, 8, 9])
     assert source.state.pace.tolist() == [0.5, 0.5, 0.5]
 

@@ -100,5 +100,5 @@ def test_a_scheme_that_does_not_listen_is_not_disturbed_by_a_report():
     router, other = Router(make("pkg", 5)), Router(make("pkg", 5))
     assert not router.listens
     whole = np.arange(5)
-    router.observe(WorkerReport(whole, whole, whole * 1.0, whole, 1.0, 1.0))
+    router.observe(WorkerReport(whole, whole, whole, whole * 1.0, whole, 1.0, 1.0))
     assert router.route(STREAM).tolist() == other.route(STREAM).tolist()

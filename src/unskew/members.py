@@ -23,7 +23,8 @@ class WorkerReport(NamedTuple):
     """
 
     workers: Names  # int64[n], slots
-    tuples: npt.NDArray[np.int64]  # int64[n], executed in the slot of time
+    came: npt.NDArray[np.int64]  # int64[n], tuples that arrived in the slot of time
+    tuples: npt.NDArray[np.int64]  # int64[n], executed in it
     busy: npt.NDArray[np.float64]  # float64[n], seconds worked in it
     waiting: npt.NDArray[np.int64]  # int64[n], tuples at the worker at its end, the one in work included
     seconds: float  # length of the slot of time

@@ -49,7 +49,7 @@ def counts(done: DataFrame) -> list[int]:
 def as_if(rows: list[int], seconds_a_row: list[float]) -> WorkerReport:
     """What workers would tell that are exactly so fast: real ones are at the mercy of the machine."""
     tuples, busy = np.array(rows), np.array(rows) * seconds_a_row
-    return WorkerReport(np.arange(W), tuples, busy, np.zeros_like(tuples), busy.max(), 0.0)
+    return WorkerReport(np.arange(W), tuples, tuples, busy, np.zeros_like(tuples), busy.max(), 0.0)
 
 
 def test_a_report_tells_the_rows_and_the_seconds_of_each_worker(rows: DataFrame) -> None:

@@ -43,7 +43,15 @@ class Feedback(Periodic):
         names = router.members[slots]
         if len(names):
             router.observe(
-                WorkerReport(slots, slot.tuples[names], slot.busy[names], slot.waiting[names], slot.seconds, end)
+                WorkerReport(
+                    workers=slots,
+                    came=slot.came[names],
+                    tuples=slot.tuples[names],
+                    busy=slot.busy[names],
+                    waiting=slot.waiting[names],
+                    seconds=slot.seconds,
+                    now=end,
+                )
             )
 
 

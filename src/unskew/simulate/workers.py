@@ -100,6 +100,7 @@ class Slot(NamedTuple):
     """What the workers did in one slot of time, by name."""
 
     told: npt.NDArray[np.uint8]  # [sources, names] 1 where the worker executed a tuple of the source
+    came: Ints
     tuples: Ints
     busy: Floats
     waiting: Ints
@@ -132,10 +133,8 @@ class QueuedWorkers:
             after=np.zeros(0, np.int32),
             free=np.zeros(2, np.int32),
         )
-        self._slot_start = (-np.inf, np.zeros(names, np.int64), np.zeros(names))
-        self._work = np.zeros(
-            names
-        )  # seconds of work that were asked of each worker before its last change of capacity
+        self.start_slot(-np.inf)
+        self._work = np.zeros(names)  # seconds of work asked of each worker before its last change of capacity
         self._worked_for = np.zeros(names, np.int64)  # tuples that this was for
 
     def serve(self, chosen: npt.NDArray[np.int32], times: Floats, sources: npt.NDArray[np.int32]) -> None:
@@ -194,8 +193,15 @@ class QueuedWorkers:
         self.settle(time)
         now, lines = time + self.stalled, self._lines
         busy = lines.busy + np.where(lines.waiting > 0, now - lines.began, 0.0)
-        start, done_before, busy_before = self._slot_start
-        slot = Slot(lines.told.copy(), lines.done - done_before, busy - busy_before, lines.waiting.copy(), now - start)
+        start, sent_before, done_before, busy_before = self._slot_start
+        slot = Slot(
+            told=lines.told.copy(),
+            came=self.sent - sent_before,
+            tuples=lines.done - done_before,
+            busy=busy - busy_before,
+            waiting=lines.waiting.copy(),
+            seconds=now - start,
+        )
         self.start_slot(time, busy)
         lines.told[:] = 0
         return slot
@@ -204,6 +210,7 @@ class QueuedWorkers:
         """A slot of time begins; without `busy`, when no worker is at work."""
         self._slot_start = (
             time + self.stalled,
+            self.sent,
             self._lines.done.copy(),
             self._lines.busy.copy() if busy is None else busy,
         )

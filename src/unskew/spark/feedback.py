@@ -76,7 +76,7 @@ class Feedback:
         rows = np.array([told[worker]["rows"] for worker in workers.tolist()], np.int64)
         busy = np.array([told[worker]["busy"] for worker in workers.tolist()], np.float64)
         longest = float(busy.max(initial=1e-9))
-        report = WorkerReport(workers, rows, busy, np.zeros_like(rows), longest, float(self._runs))
+        report = WorkerReport(workers, rows, rows, busy, np.zeros_like(rows), longest, float(self._runs))
         self._router.observe(report)
         return report
 
