@@ -19,10 +19,10 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from unskew import PartialKey, Plan
+from unskew import PartialKey, Plan, make
 from unskew.aggregates import Count, Sum
 from unskew.plan import HotKey
-from unskew.spark import SALT, Decay, aggregate, apply_split, plan_for, repartition, salted, skew_report
+from unskew.spark import SALT, Decay, Feedback, aggregate, apply_split, plan_for, repartition, salted, skew_report
 
 ROWS, W = 20_000, 8
 NUMBERS = np.minimum(np.random.default_rng(1).zipf(1.3, ROWS), 500)
@@ -62,6 +62,11 @@ def test_planned_and_online_salts_are_the_named_column(got: dict[str, Any]) -> N
 def test_aggregates_equal_those_of_a_plain_group_by(got: dict[str, Any]) -> None:
     assert got["aggregate"] == got["plain"]
     assert got["apply_split"] == got["plain"]
+    assert got["aggregate, with feedback"] == got["plain"]
+
+
+def test_feedback_hears_of_every_row(got: dict[str, Any]) -> None:
+    assert sum(got["feedback"]) == ROWS
 
 
 def test_the_report_counts_every_row(got: dict[str, Any]) -> None:
@@ -96,6 +101,7 @@ def main() -> dict[str, Any]:
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         plan = plan_for(df, "word", W)
+        feedback = Feedback(make("cg", W))
         large = Plan(plan.scheme, W, plan.hot_keys + tuple(HotKey(i, 0.0, (0,) * 400) for i in range(60)))  # a join
         answers = {
             "hash": loads(df.repartition(W, "word")),
@@ -110,6 +116,10 @@ def main() -> dict[str, Any]:
             "apply_split": sorted_rows(
                 apply_split(df, "word", part, merged, "word string, n long, total long", W, plan=plan)
             ),
+            "aggregate, with feedback": sorted_rows(
+                aggregate(df, "word", {"n": Count(), "total": Sum("row")}, W, feedback)
+            ),
+            "feedback": feedback.collect().tuples.tolist(),
             "plain": sorted_rows(df.groupBy("word").agg(F.count("*").alias("n"), F.sum("row").alias("total"))),
             "fish, fading counts": loads(
                 repartition(df, "word", W, plan=plan_for(df, "word", W, "fish", decay=Decay("row", ROWS)))

@@ -2,16 +2,19 @@
 
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError, Plan, make
+from unskew.aggregates import Count
 from unskew.scheme import WorkerReport
-from unskew.spark import Feedback, repartition
+from unskew.spark import Feedback, aggregate, apply_split, repartition
 
 W = 4
 Batches = Iterator[pa.RecordBatch]
@@ -106,6 +109,72 @@ def test_workers_without_rows_tell_nothing_and_no_rows_are_no_harm(rows: DataFra
     counts(feedback.timed(repartition(rows.where("id < 0"), "key", W, feedback), sleeping([0.0] * W), SCHEMA))
     assert feedback.collect().tuples.tolist() == []
     assert np.bincount(feedback.router.state.holder).tolist() == [10] * W
+
+
+def test_aggregates_tell_what_their_first_phase_took(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+    parts = []
+
+    def part(table: pa.Table) -> pa.Table:
+        return pa.table({"n": [len(table)]})
+
+    def merged(table: pa.Table) -> pa.Table:
+        return pa.table({"n": [sum(table["n"].to_pylist())]})
+
+    for counted in (
+        lambda: aggregate(rows, "key", {"n": Count()}, W, feedback),
+        lambda: apply_split(rows, "key", part, merged, "key long, n long", W, feedback),
+    ):
+        assert sorted(map(tuple, counted().collect())) == [(key, 8) for key in range(500)]
+        parts.append(feedback.collect())
+        assert (parts[-1].tuples.sum(), len(parts[-1].workers)) == (4000, W)
+        feedback.router.observe(as_if([1000] * W, [3e-4, 1e-4, 1e-4, 1e-4]))
+    assert parts[1].tuples[0] < parts[0].tuples[0]  # the second starts from what the first, and we, told
+
+
+def test_micro_batches_are_runs(rows: DataFrame, tmp_path: Path) -> None:
+    rows.write.parquet(str(tmp_path / "rows"))
+    stream = rows.sparkSession.readStream.schema(rows.schema).option("maxFilesPerTrigger", 1)
+    feedback = Feedback(make("cg", W))
+    heard = []
+
+    def run(batch: DataFrame, _: int) -> None:
+        heard.append(counts(feedback.timed(repartition(batch, "key", W, feedback), sleeping([0.0] * W), SCHEMA)))
+        assert feedback.collect().tuples.tolist() == heard[-1]
+
+    query = stream.parquet(str(tmp_path / "rows")).writeStream.foreachBatch(run).trigger(availableNow=True).start()
+    query.awaitTermination()
+    assert len(heard) == 2
+    assert sum(map(sum, heard)) == 4000
+
+
+def test_a_run_that_failed_or_was_cut_short_tells_nothing(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+
+    def fails(batches: Batches) -> Batches:
+        raise ValueError("of no use")
+
+    with pytest.raises(PythonException, match="of no use"):
+        feedback.timed(repartition(rows, "key", W, feedback), fails, SCHEMA).collect()
+    assert feedback.collect().tuples.tolist() == []
+    feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * W), SCHEMA).take(1)
+    assert feedback.collect().tuples.sum() < 4000
+
+
+def test_rows_that_nobody_asks_for_are_no_harm(rows: DataFrame) -> None:
+    """Spark leaves out the work, since it knows that the join has no rows, and then cannot say what it observed."""
+    feedback = Feedback(make("cg", W))
+    done = feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * W), SCHEMA)
+    assert done.crossJoin(rows.sparkSession.range(0)).collect() == []
+    assert feedback.collect().tuples.tolist() == []
+
+
+def test_what_never_ran_is_not_waited_for_without_end(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unskew.spark.feedback.PATIENCE", 0.5)
+    feedback = Feedback(make("cg", W))
+    feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * W), SCHEMA)
+    with pytest.raises(InputError, match=r"^feedback: what timed returned has not run; "):
+        feedback.collect()
 
 
 def test_what_cannot_be(rows: DataFrame) -> None:

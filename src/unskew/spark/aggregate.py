@@ -19,13 +19,15 @@ from unskew.aggregates.runs import by_key
 from unskew.aggregates.states import States, add_all, in_batches, merge_all
 from unskew.errors import InputError, InputTypeError
 from unskew.scheme import Scheme, require_workers
+from unskew.spark.feedback import Feedback
 from unskew.spark.keys import key_columns, key_names
 from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema
-from unskew.spark.routing import SALT, salted
+from unskew.spark.routing import SALT, salted, shuffled
 
 OURS = "__unskew_"
 PARTIAL = f"{OURS}partial"
 TableFunction = Callable[[pa.Table], pa.Table]
+Mapped = Callable[[Batches], Batches]
 
 
 def aggregate(
@@ -33,7 +35,7 @@ def aggregate(
     keys: str | Sequence[str],
     aggregates: Mapping[str, Aggregate],
     workers: int,
-    scheme: str | Scheme = "fanout",
+    scheme: str | Scheme | Feedback = "fanout",
     **routing: Any,
 ) -> DataFrame:
     """One row a key: the key columns, and a column for each aggregate under its name. Like ``groupBy(keys).agg(...)``.
@@ -80,7 +82,8 @@ def aggregate(
             yield from in_batches(states.results(list(aggregates), kinds), arrow_result)
 
     routed = salted(df, keys, workers, scheme, salt=SALT, **routing).select(*map(_quoted, needed), SALT)
-    partials = mapped(routed.repartition(workers, *columns, SALT).drop(SALT), phase_1, partial_schema)
+    placed = shuffled(routed, workers, scheme, *columns, SALT).drop(SALT)
+    partials = _first_phase(scheme)(placed, phase_1, partial_schema)
     return mapped(partials.repartition(workers, *columns), phase_2, result_schema)
 
 
@@ -91,7 +94,7 @@ def apply_split(
     merge: TableFunction,
     schema: StructType | str,
     workers: int,
-    scheme: str | Scheme = "fanout",
+    scheme: str | Scheme | Feedback = "fanout",
     **routing: Any,
 ) -> DataFrame:
     """A pair of functions over Arrow tables, instead of one for ``groupBy(keys).applyInArrow``.
@@ -140,9 +143,14 @@ def apply_split(
             result = _with_key(_called("merge", merge, together), key)
             yield from in_batches(_matched(result, arrow_result, names), arrow_result)
 
-    routed = salted(df, keys, workers, scheme, salt=SALT, **routing).repartition(workers, *columns, SALT).drop(SALT)
-    partials = mapped(routed.sortWithinPartitions(*columns), phase_1, partial_schema)
+    routed = salted(df, keys, workers, scheme, salt=SALT, **routing)
+    placed = shuffled(routed, workers, scheme, *columns, SALT).drop(SALT)
+    partials = _first_phase(scheme)(placed.sortWithinPartitions(*columns), phase_1, partial_schema)
     return mapped(partials.repartition(workers, *columns).sortWithinPartitions(*columns), phase_2, result_schema)
+
+
+def _first_phase(scheme: str | Scheme | Feedback) -> Callable[[DataFrame, Mapped, StructType], DataFrame]:
+    return scheme.timed if isinstance(scheme, Feedback) else mapped
 
 
 def _checked(df: DataFrame, keys: str | Sequence[str], workers: int) -> list[Column]:

@@ -1,5 +1,6 @@
 """What workers really did in one run, for the routers of the next: schemes that listen (`cg`, `fish`) on Spark."""
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -7,18 +8,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
 from unskew.errors import InputError
 from unskew.scheme import Router, Scheme, WorkerReport, registration_of
+from unskew.spark.anchors import Anchors
 from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema
 
 DONE = "__unskew_done"  # what a task did, in one row a task, which is taken out again
 DONE_TYPE = StructType(
     [StructField("worker", IntegerType()), StructField("rows", LongType()), StructField("busy", DoubleType())]
 )
+PATIENCE = 60.0  # seconds: Spark tells of a run shortly after its end
 
 
 class Feedback:
@@ -30,6 +33,8 @@ class Feedback:
             feedback.timed(placed, work, "word string, n long").write...
             feedback.collect()
 
+    or ``aggregate(df, "word", {"n": Count()}, 16, feedback)``, or `apply_split`, whose first phase is then timed.
+
     Each task's router starts from what was told until its DataFrame was made; the loads that it balances start at 0.
     Within ``foreachBatch`` a micro-batch is such a run.
 
@@ -37,14 +42,17 @@ class Feedback:
     the last run. A run counts as one slot of time, as long as the longest task worked: that one's utilisation is 1, and
     with `cg` it hands a virtual worker to one that worked less than 0.75 times as long.
 
-    Spark gives partition w to any executor that is free. So a slow executor can be avoided only where partitions come
-    back to the same executors; work that is dearer for some keys than for others is evened out wherever it runs.
+    Work that is dearer for some keys than for others is evened out wherever it runs. A slow executor can be avoided
+    only if partitions come back to the same executors, and Spark gives them to any that is free. With ``anchored=True``
+    they come back (see `anchors`); Spark must have been started with ``spark.shuffle.reduceLocality.enabled=false``.
     """
 
-    def __init__(self, scheme: Scheme) -> None:
+    def __init__(self, scheme: Scheme, *, anchored: bool = False) -> None:
         self._router = Router(scheme)
         if not self._router.listens:
             raise InputError(f"scheme: {registration_of(scheme).name} does not listen to workers; cg and fish do")
+        self._anchored = anchored
+        self._anchors: Anchors | None = None
         self._observation: Observation | None = None
         self._runs = 0
 
@@ -52,6 +60,12 @@ class Feedback:
     def router(self) -> Router:
         """What the next run's routers start as."""
         return self._router
+
+    def anchors(self, spark: SparkSession) -> Anchors | None:
+        """What partitions come back to, the same in every run; None if they need not."""
+        if self._anchored and self._anchors is None:
+            self._anchors = Anchors(spark, self._router.scheme.workers)
+        return self._anchors
 
     def timed(self, df: DataFrame, function: Callable[[Batches], Batches], schema: str | StructType) -> DataFrame:
         """``df.mapInArrow(function, schema)``, with a look at the clock in each task. Nothing runs now."""
@@ -65,7 +79,8 @@ class Feedback:
     def collect(self) -> WorkerReport:
         """Tell the scheme what the workers did in the run that `timed` was last called for; also returned.
 
-        Waits for the first action on that DataFrame, so call it after the action. Workers without rows tell nothing.
+        Call it after the first action on that DataFrame: a run of it counts, another one does not. Workers that had no
+        rows, or that did not get to the end of them (``take``, a run that failed), tell nothing.
         """
         if self._observation is None:
             raise InputError("feedback: there is no run to learn from; first call timed and run what it returns")
@@ -82,11 +97,26 @@ class Feedback:
 
 
 def _observed(observation: Observation) -> list[Any]:
-    try:
-        rows: list[Any] = observation.get[DONE]
-        return rows
-    except Exception:  # Spark leaves out a stage that it knows to have no rows, and then fails to say so
+    """What the tasks told. Spark waits for a run without end, so this gives up some time after it should be over."""
+    outcome: dict[str, Any] = {}
+
+    def wait() -> None:
+        try:
+            outcome["rows"] = observation.get.get(DONE, [])
+        except Exception as error:
+            outcome["error"] = error
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    thread.join(PATIENCE)
+    if thread.is_alive():
+        raise InputError("feedback: what timed returned has not run; run it, for example by writing it, then collect")
+    if "AssertionError" in str(outcome.get("error")):  # of a stage that Spark left out, since it would get no rows
         return []
+    if "error" in outcome:
+        raise outcome["error"]
+    rows: list[Any] = outcome["rows"]
+    return rows
 
 
 def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callable[[Batches], Batches]:

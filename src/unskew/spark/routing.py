@@ -89,7 +89,13 @@ def repartition(
     """
     _check_salt(df, SALT)
     routed, value = _routed(df, keys, workers, scheme, SALT, mode, plan, deal, sample)
-    return routed.repartition(workers, *key_columns(df, keys), value).drop(SALT)
+    return shuffled(routed, workers, scheme, *key_columns(df, keys), value).drop(SALT)
+
+
+def shuffled(df: DataFrame, workers: int, scheme: str | Scheme | Feedback, *by: Column | str) -> DataFrame:
+    """``df.repartition(workers, *by)``, with partitions where they were in the last run if a `Feedback` asks for it."""
+    anchors = scheme.anchors(df.sparkSession) if isinstance(scheme, Feedback) else None
+    return df.repartition(workers, *by) if anchors is None else anchors.shuffled(df, *by)
 
 
 def _routed(
