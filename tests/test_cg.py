@@ -59,10 +59,12 @@ def test_decides_as_its_twin_whatever_workers_tell(data, virtual, epsilon, keyed
 
 def test_utilisation_is_what_came_over_what_the_worker_could_have_executed():
     """Both worked all of the slot, at 9 tuples a slot. 6 came to worker 0, which has a backlog, and 12 to worker 1."""
-    source = router(2)
     workers, nine = np.arange(2), np.array([9, 9])
-    source.observe(WorkerReport(workers, np.array([6, 12]), nine, np.array([10.0, 10.0]), nine, 10.0, 0.0))
-    assert held(source) == [11, 9]
+    report = WorkerReport(workers, np.array([6, 12]), nine, np.array([10.0, 10.0]), nine, 10.0, 0.0)
+    for drain, expected in ((False, [11, 9]), (True, [10, 10])):
+        source = router(2, drain=drain)
+        source.observe(report)
+        assert held(source) == expected
 
 
 # ---------------------------------------------------------------- virtual workers

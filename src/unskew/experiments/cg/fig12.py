@@ -111,7 +111,8 @@ def _convergence(id: str, counted: str, where: str, of: dict[int, Result], fewer
         verdict(ends[1000] > max(ends[number] for number in fewer)),
         f"Rule: with {' and '.join(map(str, fewer))} the imbalance is near zero for good at some time, with 1000 later "
         "or never. At most one virtual worker moves for each pair of a busy and an idle worker in a slot: where 3 "
-        "strong workers lack 127 each of 1000 in all, that takes 127 minutes at least, and 1270 with 1000 a worker.",
+        "strong workers lack 127 each of 1000 in all, that takes 127 minutes at least, and 1270 with 1000 a worker."
+        + (" With 20 and more a worker moving also stops too early, see fig12-100." if counted == "a worker" else ""),
     )
 
 
