@@ -1,6 +1,7 @@
 """Queues, capacities, events and reports against a naive simulation of every completion; and what they promise."""
 
 import json
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -17,6 +18,7 @@ from unskew import SCHEMES, InputError, make
 from unskew.simulate import Event, Queues, Result, simulate
 from unskew.simulate import latency as latency_module
 from unskew.simulate.latency import Latencies, note
+from unskew.simulate.workers import QueuedWorkers
 from unskew.streams import Evolving, Zipf
 
 pytestmark = pytest.mark.usefixtures("listener")
@@ -32,9 +34,9 @@ def text_of(event):
     return f"{when} {what} {'' if argument is None else argument}"
 
 
-def run_both(name, stream, *, sources=1, capacity, events=(), probe=None, bound=None, rate=None, delay=0.0):
+def run_both(name, stream, *, sources=1, capacity, events=(), probe=None, bound=None, rate=None, delay=0.0, period=2.0):
     listening.HEARD.clear()
-    scheme = make(name, WORKERS)
+    scheme = make(name, WORKERS, **({"report_every": period} if name == "listener" else {}))
     queues = Queues(rate=rate, capacity=capacity, bound=bound, feedback_delay=delay)
     (result,) = simulate(
         stream,
@@ -117,6 +119,7 @@ def cases(draw):
         "rate": draw(st.none() | st.sampled_from(POWERS)),
         "delay": draw(st.sampled_from([0.0, 1.0, 4.5])),
         "probe": draw(st.none() | st.sampled_from([1.0, 8.0])),
+        "period": draw(st.sampled_from([0.5, 2.0, 16.0])),
     }
 
 
@@ -342,6 +345,55 @@ def test_pauses_of_a_million_slots_cost_nothing():
     listening.HEARD.clear()
     simulate(stream, [listening.Listener(2, 1e-3)], queues=Queues(capacity=100.0))
     assert sum(int(report.tuples.sum()) for report in listening.HEARD) == 2
+
+
+@pytest.fixture
+def few_slots(monkeypatch):
+    """A run that walks through every slot of time, however many there are, fails rather than not to end."""
+    ended, end_slot = [], QueuedWorkers.end_slot
+
+    def counted(self, time):
+        ended.append(time)
+        assert len(ended) < 5000
+        return end_slot(self, time)
+
+    monkeypatch.setattr(QueuedWorkers, "end_slot", counted)
+
+
+@pytest.mark.usefixtures("few_slots")
+@pytest.mark.parametrize(
+    ("period", "queues"),
+    [
+        (1e-6, Queues(utilisation=0.8)),
+        (1e-6, Queues(utilisation=2.0, bound=3)),
+        (10.0, Queues(utilisation=0.8, capacity=1e-9)),
+        (1e-7, Queues(rate=1e3, capacity="0:1000, 1:1e-9", feedback_delay=0.05)),
+    ],
+    ids=["short slots", "and stalls", "slow workers", "one slow worker"],
+)
+def test_slots_in_which_nobody_finishes_a_tuple_cost_nothing(period, queues):
+    listening.HEARD.clear()
+    events = ["t=100 capacity 1:1e-8", "t=200 add", "t=300 remove 0"]
+    simulate(skewed(400), [listening.Listener(2, period)], queues=queues, events=events)
+    assert listening.HEARD
+    for report in listening.HEARD:
+        assert report.seconds == pytest.approx(period, rel=1e-6) or queues.bound  # a slot lasts longer while it stalls
+        assert (report.tuples > 0).all()
+        assert ((report.busy > 0) & (report.busy <= report.seconds * (1 + 1e-6))).all()
+
+
+def test_times_that_cannot_be_cut_into_slots_are_refused():
+    """Beyond 2^53 slots from time 0 on, one slot more is the same number."""
+    nanoseconds = skewed(10, times=tuple(1.6e18 + 1e9 * i for i in range(10)))
+    for stream, shown in (
+        (nanoseconds, "1.6e+18"),
+        (skewed(2, times=(0.0, 1.6e18)), "1.6e+18"),
+        (skewed(2, times=(-1.6e18, 0.0)), "-1.6e+18"),
+    ):
+        message = f"report_every: must be at least 178 where the stream's clock shows {shown} seconds, not 10; are its "
+        with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+            simulate(stream, [listening.Listener(2, 10.0)], queues=Queues())
+    simulate(nanoseconds, [listening.Listener(2, 1000.0)], queues=Queues())
 
 
 def test_the_oracle_of_a_scheme_that_listens_is_refused():

@@ -1,5 +1,6 @@
 """What happens between two tuples, in order of time, and where a chunk of tuples is cut for it."""
 
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol
 
@@ -17,8 +18,8 @@ class Entry(Protocol):
     def due(self, place: int) -> float:
         """When it happens next, if that is before the tuple at `place`; else infinity."""
 
-    def happen(self, place: int) -> None:
-        """Let it happen."""
+    def happen(self, place: int, undisturbed: float) -> None:
+        """Let it happen; no other entry is due before `undisturbed`."""
 
     def cut(self, place: int) -> int:
         """The place of the first tuple, from `place` on, before which it happens next, or the chunk's length."""
@@ -58,10 +59,11 @@ class Agenda:
 
     def _catch_up(self, place: int) -> None:
         while True:
-            entry = min(self._entries, key=lambda entry: entry.due(place))
-            if entry.due(place) == np.inf:
+            dues = [entry.due(place) for entry in self._entries]
+            first = dues.index(min(dues))
+            if dues.pop(first) == np.inf:
                 return
-            entry.happen(place)
+            self._entries[first].happen(place, min(dues, default=np.inf))
 
 
 class Periodic:
@@ -84,7 +86,7 @@ class Periodic:
     def due(self, place: int) -> float:
         return (self._tick + 1) * self._period if self._ticks[place] > self._tick else np.inf
 
-    def happen(self, place: int) -> None:
+    def happen(self, place: int, undisturbed: float) -> None:
         raise NotImplementedError
 
     def cut(self, place: int) -> int:
@@ -105,7 +107,7 @@ class Probe(Periodic):
     def due(self, place: int) -> float:
         return float(self._clock[place]) if self._ticks[place] > self._tick else np.inf
 
-    def happen(self, place: int) -> None:
+    def happen(self, place: int, undisturbed: float) -> None:
         self._tick = float(self._ticks[place])
         self._probe()
 
@@ -123,7 +125,7 @@ class Numbered:
     def due(self, place: int) -> float:
         return float(self._clock[place]) if self.cut(place) <= place else np.inf
 
-    def happen(self, place: int) -> None:
+    def happen(self, place: int, undisturbed: float) -> None:
         self._actions.pop(0)[1](float(self._clock[place]))
 
     def cut(self, place: int) -> int:
@@ -134,7 +136,7 @@ class Timed:
     """Actions, each at a moment of the stream's clock; in the order given where moments are equal."""
 
     def __init__(self, actions: Sequence[tuple[float, Callable[[float], None]]] = ()) -> None:
-        self._actions = sorted(actions, key=lambda action: action[0])
+        self._actions = deque(sorted(actions, key=lambda action: action[0]))
         self._clock = np.zeros(0)
 
     def add(self, time: float, action: Callable[[float], None]) -> None:
@@ -147,8 +149,8 @@ class Timed:
     def due(self, place: int) -> float:
         return self._actions[0][0] if self._actions and self._actions[0][0] <= self._clock[place] else np.inf
 
-    def happen(self, place: int) -> None:
-        time, action = self._actions.pop(0)
+    def happen(self, place: int, undisturbed: float) -> None:
+        time, action = self._actions.popleft()
         action(time)
 
     def cut(self, place: int) -> int:

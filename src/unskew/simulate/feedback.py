@@ -10,10 +10,12 @@ from functools import partial
 import numpy as np
 
 from unskew.errors import InputError
-from unskew.scheme import Router, WorkerReport
+from unskew.scheme import Router, Times, WorkerReport
 from unskew.simulate.agenda import Periodic, Timed
 from unskew.simulate.queues import to_number
 from unskew.simulate.workers import QueuedWorkers, Slot
+
+MOST_SLOTS = 2.0**53  # from time 0 on, either way: beyond it floats do not tell a slot from the next
 
 
 class Feedback(Periodic):
@@ -24,18 +26,38 @@ class Feedback(Periodic):
         self._routers, self._workers, self._delay = routers, workers, delay
         self.deliveries = Timed()
 
+    def begin(self, clock: Times, first: int) -> None:
+        for time in clock[[0, -1]].tolist() if len(clock) else ():
+            if abs(time) > MOST_SLOTS * self._period:  # one slot more would be the same number
+                least = f"at least {abs(time) / MOST_SLOTS:.3g} where the stream's clock shows {time:g} seconds"
+                raise InputError(f"report_every: must be {least}, not {self._period:g}; are its times in seconds?")
+        super().begin(clock, first)
+
     def start(self, time: float) -> None:
         self._workers.start_slot(time)
 
-    def happen(self, place: int) -> None:
+    def happen(self, place: int, undisturbed: float) -> None:
         end = (self._tick + 1) * self._period
         slot = self._workers.end_slot(end)
         for source in np.flatnonzero(slot.told.any(axis=1)).tolist():
             self.deliveries.add(end + self._delay, partial(self._deliver, source, slot, end))
         self._tick += 1
-        if not slot.waiting.any() and self._ticks[place] > self._tick:  # nothing will happen until the next tuple
-            self._tick = float(self._ticks[place])
-            self._workers.start_slot(self._tick * self._period)
+        if self._ticks[place] > self._tick:
+            self._skip(min(float(self._ticks[place]), np.floor(undisturbed / self._period)))
+
+    def _skip(self, tick: float) -> None:
+        """Go on with the slot from `tick` on, or with an earlier one in which a worker finishes a tuple.
+
+        The slots between would tell nothing to anybody. There may be any number of them: queues may hardly move.
+        """
+        tick = min(tick, np.floor(self._workers.next_done / self._period))
+        while tick > self._tick and self._workers.finishes_by(
+            tick * self._period
+        ):  # what is done then is of the slot before
+            tick -= 1
+        if tick > self._tick:
+            self._tick = tick
+            self._workers.start_slot(tick * self._period)
 
     def _deliver(self, source: int, slot: Slot, end: float, _: float) -> None:
         router = self._routers[source]

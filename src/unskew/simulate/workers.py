@@ -188,32 +188,43 @@ class QueuedWorkers:
                 lines.free[:] = lines.head[worker], lines.free[1] + lost
                 lines.waiting[worker] = 0
 
+    def start_slot(self, time: float) -> None:
+        """A slot of time begins; no worker has finished anything since the last one ended."""
+        self._slot_start = (time + self.stalled, self.sent, self._lines.done.copy(), self._busy(time))
+
     def end_slot(self, time: float) -> Slot:
-        """What was done since the last call, or since the start."""
+        """What was done since the slot began; the next one begins."""
         self.settle(time)
-        now, lines = time + self.stalled, self._lines
-        busy = lines.busy + np.where(lines.waiting > 0, now - lines.began, 0.0)
-        start, sent_before, done_before, busy_before = self._slot_start
+        began, sent_before, done_before, busy_before = self._slot_start
+        self.start_slot(time)
+        now, sent, done, busy = self._slot_start
+        lines = self._lines
         slot = Slot(
             told=lines.told.copy(),
-            came=self.sent - sent_before,
-            tuples=lines.done - done_before,
+            came=sent - sent_before,
+            tuples=done - done_before,
             busy=busy - busy_before,
             waiting=lines.waiting.copy(),
-            seconds=now - start,
+            seconds=now - began,
         )
-        self.start_slot(time, busy)
         lines.told[:] = 0
         return slot
 
-    def start_slot(self, time: float, busy: Floats | None = None) -> None:
-        """A slot of time begins; without `busy`, when no worker is at work."""
-        self._slot_start = (
-            time + self.stalled,
-            self.sent,
-            self._lines.done.copy(),
-            self._lines.busy.copy() if busy is None else busy,
-        )
+    def _busy(self, time: float) -> Floats:
+        """Seconds that each worker has worked until `time`, when all is settled."""
+        lines = self._lines
+        return lines.busy + np.where(lines.waiting > 0, time + self.stalled - lines.began, 0.0)
+
+    @property
+    def next_done(self) -> float:
+        """When the next tuple will be done, if none comes; infinity where none waits."""
+        lines = self._lines
+        return float(np.min(lines.finish, where=lines.waiting > 0, initial=np.inf)) - self.stalled
+
+    def finishes_by(self, time: float) -> bool:
+        """Whether a tuple will be done by `time`, when nothing is settled beyond it."""
+        lines = self._lines
+        return bool(((lines.waiting > 0) & (lines.finish <= time + self.stalled)).any())
 
     def finish(self) -> None:
         """Let all queues run empty."""
