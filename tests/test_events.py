@@ -2,6 +2,7 @@
 
 import re
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +12,7 @@ from samples import scheme_for
 from test_simulate import Given, metrics_of, skewed
 from unskew import InputError, make
 from unskew.simulate import Event, Queues, parse_event, simulate
+from unskew.simulate.queues import parse_capacity
 from unskew.streams import parse
 
 STREAM = "zipf(z=1.0, keys=100, messages=700)"
@@ -38,6 +40,49 @@ def run(capsys, monkeypatch):
 def test_events_are_written_as_they_are_said(text, event):
     assert parse_event(text) == event
     assert parse_event(str(event)) == event
+
+
+def meaning(event):
+    """What an event does, however it was given."""
+    capacity = None
+    if event.capacity is not None:
+        capacity = np.zeros(100)
+        parse_capacity(event.capacity).apply(capacity)
+        capacity = capacity.tolist()
+    return event.what, event.message, event.time, tuple(map(int, event.workers)), event.count, capacity
+
+
+speeds = st.floats(1e-9, 1e12) | st.integers(1, 9)
+moments = st.fixed_dictionaries({"message": st.integers(0, 2**53)}) | st.fixed_dictionaries(
+    {"time": st.floats(-1e15, 1e15) | st.integers(-100, 100)}
+)
+happenings = (
+    st.builds(lambda when, count: Event("add", **when, count=count), moments, st.integers(1, 100))
+    | st.builds(
+        lambda what, when, names: Event(what, **when, workers=names),
+        st.sampled_from(["remove", "crash"]),
+        moments,
+        st.lists(st.integers(0, 99), min_size=1) | st.integers(1, 90).map(range) | st.just(np.array([3, 4, 2])),
+    )
+    | st.builds(
+        lambda when, capacity: Event("capacity", **when, capacity=capacity),
+        moments,
+        speeds | st.lists(speeds, min_size=1, max_size=50) | st.just(np.array([0.1, 0.1, 1 / 3])) | st.just("7, 0-3:2"),
+    )
+)
+
+
+@given(event=happenings)
+def test_the_text_of_an_event_is_the_event(event):
+    assert meaning(parse_event(str(event))) == meaning(event)
+
+
+def test_the_text_of_an_event_is_as_short_as_one_would_write_it():
+    assert str(Event("crash", message=5, workers=range(40))) == "t=5 crash 0-39"
+    assert str(Event("remove", message=5, workers=[1, 2, 4, 6, 7, 8])) == "t=5 remove 1-2,4,6-8"
+    assert str(Event("capacity", time=30.5, capacity=[2, 2, 2, 5.5])) == "t=30.5s capacity 0-2:2,3:5.5"
+    (result,) = simulate(skewed(10), [make("pkg", 50)], events=[Event("crash", message=5, workers=range(0, 50, 2))])
+    assert result.events == [f"t=5 crash {','.join(map(str, range(0, 50, 2)))}"]
 
 
 RULE = "event: must be 't=WHEN add', 't=WHEN remove 3', 't=WHEN crash 3,5-7' or 't=WHEN capacity 0-4:2', where WHEN is "
@@ -97,6 +142,7 @@ def test_any_text_is_an_event_or_refused(text):
         ({"what": "crash", "message": 1}, "event: crash needs the numbers of workers, not ()"),
         ({"what": "crash", "message": 1, "workers": (-1,)}, "event: crash needs the numbers of workers, not (-1,)"),
         ({"what": "capacity", "message": 1}, "event: capacity is needed for 'capacity' and for nothing else"),
+        ({"what": "capacity", "message": 1, "capacity": []}, "capacity: must be tuples a second from 1e-09 to 1e+12"),
         ({"what": "add", "message": 1, "capacity": 2.0}, "event: capacity is needed for 'capacity' and for nothing"),
     ],
 )
@@ -109,8 +155,12 @@ def test_wrong_events_are_refused(given_event, message):
     ("event", "message"),
     [
         ("t=5 remove 9", "event: 't=5 remove 9': there is no worker 9; workers are 0..4"),
-        ("t=5 remove 0-4", "event: 't=5 remove 0,1,2,3,4' would leave no worker"),
+        ("t=5 remove 0-4", "event: 't=5 remove 0-4' would leave no worker"),
         ("t=5 capacity 0:2", "event: 't=5 capacity 0:2' needs queues: give a rate, a utilisation or capacities"),
+        (
+            f"t=5 capacity {','.join(['1'] * 50)}",
+            f"event: 't=5 capacity {','.join(['1'] * 34)}...' needs queues: give a rate, a utilisation or capacities",
+        ),
         ("t=5 add 20000000", "event: there may be at most 20,000,000 workers in all, not 20,000,005"),
     ],
 )

@@ -9,7 +9,17 @@ import numpy as np
 
 from unskew.errors import InputError
 from unskew.scheme import is_integer
-from unskew.simulate.queues import MOST_NAMES, Capacity, Queues, name_range, parse_capacity, to_number
+from unskew.simulate.queues import (
+    MOST_NAMES,
+    Capacity,
+    Queues,
+    name_range,
+    parse_capacity,
+    plain,
+    range_of,
+    to_number,
+    write_capacity,
+)
 
 WHAT = ("add", "remove", "crash", "capacity")
 EVENT = re.compile(r"\s*t=(\S+)\s+(\w+)\s*(.*?)\s*", re.DOTALL)
@@ -59,9 +69,19 @@ class Event:
             parse_capacity(self.capacity)
 
     def __str__(self) -> str:
-        when = f"t={self.message}" if self.time is None else f"t={self.time:g}s"
-        details = {"add": self.count, "capacity": self.capacity}.get(self.what, ",".join(map(str, self.workers)))
-        return f"{when} {self.what} {details!s:.80}"
+        """As `parse_event` reads it."""
+        when = f"t={self.message}" if self.time is None else f"t={plain(self.time)}s"
+        if self.what == "add":
+            return f"{when} add {self.count}"
+        if self.what == "capacity":
+            return f"{when} capacity {write_capacity(self.capacity)}"
+        return f"{when} {self.what} {_ranges(self.workers)}"
+
+    @property
+    def brief(self) -> str:
+        """The beginning of it in quotes, for messages."""
+        text = str(self)
+        return f"'{text}'" if len(text) <= 80 else f"'{text:.80}...'"
 
 
 def parse_event(text: str) -> Event:
@@ -102,6 +122,14 @@ def _names(details: str, text: str) -> tuple[int, ...]:
     return tuple(names)
 
 
+def _ranges(names: Sequence[int]) -> str:
+    """``3,5-7`` for 3, 5, 6, 7."""
+    numbers = np.array(names, np.int64)
+    starts = np.flatnonzero(np.diff(numbers, prepend=-2) != 1)
+    runs = zip(numbers[starts].tolist(), numbers[np.append(starts[1:], len(numbers)) - 1].tolist(), strict=True)
+    return ",".join(range_of(first, last) for first, last in runs)
+
+
 def names_needed(workers: int, events: Sequence[Event], queues: Queues | None) -> int:
     """How many workers there are in all, those that join later included; InputError where events cannot be."""
     names = workers + sum(event.count for event in events if event.what == "add")
@@ -109,9 +137,11 @@ def names_needed(workers: int, events: Sequence[Event], queues: Queues | None) -
         raise InputError(f"event: there may be at most {MOST_NAMES:,} workers in all, not {names:,}")
     for event in events:
         if max(event.workers, default=0) >= names:
-            raise InputError(f"event: '{event}': there is no worker {max(event.workers)}; workers are 0..{names - 1}")
+            raise InputError(
+                f"event: {event.brief}: there is no worker {max(event.workers)}; workers are 0..{names - 1}"
+            )
         if event.what == "capacity":
             if queues is None:
-                raise InputError(f"event: '{event}' needs queues: give a rate, a utilisation or capacities")
+                raise InputError(f"event: {event.brief} needs queues: give a rate, a utilisation or capacities")
             parse_capacity(event.capacity).apply(np.ones(names))
     return names

@@ -42,9 +42,33 @@ def parse_capacity(given: Any) -> Capacities:
     """From a number (all workers), a sequence (worker 0, 1, ...), or a text such as ``0-2:5, 7:3``."""
     if isinstance(given, str):
         return Capacities(tuple(_part(part, given) for part in given.split(",")))
-    if isinstance(given, Sequence | np.ndarray):
+    if isinstance(given, Sequence | np.ndarray) and len(given):
         return Capacities(tuple((i, i, _speed(value, given)) for i, value in enumerate(given)))
     return Capacities(((0, None, _speed(given, given)),))
+
+
+def write_capacity(given: Any) -> str:
+    """The text for a capacity that may be given as a number or a sequence."""
+    if isinstance(given, str):
+        return given.strip()
+    parts: list[tuple[int, int | None, float]] = []
+    for first, last, value in parse_capacity(given).parts:
+        if parts and parts[-1][2] == value:  # one more of a run
+            first = parts.pop()[0]
+        parts.append((first, last, value))
+    return ",".join(
+        plain(value) if last is None else f"{range_of(first, last)}:{plain(value)}" for first, last, value in parts
+    )
+
+
+def range_of(first: int, last: int) -> str:
+    """What `name_range` reads."""
+    return f"{first}" if first == last else f"{first}-{last}"
+
+
+def plain(number: float) -> str:
+    """All digits that the number needs, and no more."""
+    return repr(float(number)).removesuffix(".0")
 
 
 def _part(text: str, whole: str) -> tuple[int, int | None, float]:

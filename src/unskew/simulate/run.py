@@ -166,10 +166,10 @@ class Run:
         leaving = np.array(event.workers)
         absent = leaving[~np.isin(leaving, self._names)]
         if len(absent):
-            raise InputError(f"event: '{event}': worker {absent[0]} is not there at that time")
+            raise InputError(f"event: {event.brief}: worker {absent[0]} is not there at that time")
         staying = self._names[~np.isin(self._names, leaving)]
         if not len(staying):
-            raise InputError(f"event: '{event}' would leave no worker")
+            raise InputError(f"event: {event.brief} would leave no worker")
         return staying
 
     def _go_on_with(self, members: Names) -> None:
