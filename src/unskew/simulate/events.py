@@ -23,6 +23,7 @@ from unskew.simulate.queues import (
 
 WHAT = ("add", "remove", "crash", "capacity")
 EVENT = re.compile(r"\s*t=(\S+)\s+(\w+)\s*(.*?)\s*", re.DOTALL)
+MOST_MESSAGES = 10**15
 UNITS = {"k": 10**3, "M": 10**6, "G": 10**9}
 RULE = (
     "must be 't=WHEN add', 't=WHEN remove 3', 't=WHEN crash 3,5-7' or 't=WHEN capacity 0-4:2', where WHEN is a number "
@@ -52,8 +53,8 @@ class Event:
             raise InputError(f"event: what happens must be one of {', '.join(WHAT)}, not {self.what!r}")
         if (self.message is None) == (self.time is None):
             raise InputError(f"event: needs either message or time, not {self.message!r} and {self.time!r}")
-        if self.message is not None and not is_integer(self.message, 0):
-            raise InputError(f"event: message must be a whole number of at least 0, not {self.message!r}")
+        if self.message is not None and not is_integer(self.message, 0, MOST_MESSAGES):
+            raise InputError(f"event: message must be a whole number from 0 to {MOST_MESSAGES}, not {self.message!r}")
         moment = 0.0 if self.time is None else to_number(self.time)
         if moment is None or isinstance(self.time, str) or not abs(moment) <= 1e15:
             raise InputError(f"event: time must be a number of seconds, not {self.time!r}")
@@ -107,7 +108,7 @@ def _moment(when: str, text: str) -> dict[str, Any]:
             return {"time": seconds}
     unit = UNITS.get(when[-1], 1)
     number = to_number(when[:-1] if unit > 1 else when)
-    if number is None or not (0 <= number <= 1e15 and (unit * number).is_integer()):
+    if number is None or not (0 <= unit * number <= MOST_MESSAGES and (unit * number).is_integer()):
         raise InputError(f"event: {RULE}, not {text!r}")
     return {"message": int(unit * number)}
 
