@@ -14,7 +14,9 @@ def candidate(placement, salt, total):
 class ConsistentGrouping:
     """One source."""
 
-    def __init__(self, workers, virtual=10, epsilon=0.01, keyed=True, idle=0.75, busy=0.85):
+    def __init__(self, workers, virtual=10, epsilon=0.01, keyed=True, idle=0.75, busy=0.85, probe_capacity=False):
+        self.probe_capacity = probe_capacity
+        self.reports, self.overloaded = 0, dict.fromkeys(range(workers), 0)
         self.total, self.epsilon, self.keyed = workers * virtual, epsilon, keyed
         self.below, self.above = idle, busy
         self.load = [0] * self.total
@@ -41,7 +43,10 @@ class ConsistentGrouping:
 
     def observe(self, utilisations):
         """`utilisations`: worker -> what came over what it could have done, in the order in which they tell."""
+        self.reports += 1
         for worker, utilisation in utilisations.items():
+            if utilisation > self.above:
+                self.overloaded[worker] = self.reports
             signal = self.idle if utilisation < self.below else None
             if utilisation > self.above and len(self.held[worker]) > 1:
                 signal = self.busy
@@ -50,8 +55,15 @@ class ConsistentGrouping:
                     queue.append(worker)
                 if queue is not signal and worker in queue:
                     queue.remove(worker)
+        others = [
+            worker
+            for worker in sorted(self.overloaded, key=lambda worker: (self.overloaded[worker], worker))
+            if worker not in self.idle + self.busy and self.overloaded[worker] < self.reports
+        ]
         while self.idle and self.busy:
             self.held[self.idle.pop(0)].append(self.held[self.busy.pop(0)].pop())
+        while self.probe_capacity and others and self.busy:
+            self.held[others.pop(0)].append(self.held[self.busy.pop(0)].pop())
 
 
 def cg(stream, workers, **parameters):

@@ -38,6 +38,22 @@ def test_the_imbalance_is_under_epsilon_times_the_mean_and_one_at_every_moment(n
 
 
 @both
+@given(tuples=st.lists(st.tuples(st.integers(0, 4), st.integers(0, 39)), max_size=200), workers=st.integers(1, 9))
+def test_with_several_sources_the_bounds_add_up(name, tuples, workers):
+    routers = [Router(make(name, workers, epsilon=0.1)) for _ in range(5)]
+    load = np.zeros(workers, np.int64)
+    for source, number in tuples:
+        load[routers[source].route(SOME_KEYS[number : number + 1])[0]] += 1
+    assert load.max() - len(tuples) / workers < 0.1 * len(tuples) / workers + 5 + 1e-9
+
+
+def test_at_the_very_first_tuples_no_two_go_to_one_worker():
+    decisions = route("porc", np.repeat(SOME_KEYS[:1], 990), 1000)
+    assert len(set(decisions.tolist())) == 990
+    assert route("porc", np.repeat(SOME_KEYS[:1], 991), 1000)[-1] == decisions[0]  # the first has room again
+
+
+@both
 def test_one_key_goes_round_and_the_first_tuple_to_its_first_candidate(name):
     stream = np.repeat(SOME_KEYS[:1], 700)
     decisions = route(name, stream, 7, epsilon=0)
@@ -99,8 +115,10 @@ def test_a_state_in_which_a_search_may_not_end_is_refused(name):
         router.state._replace(sent=router.state.sent + 5),
         router.state._replace(total=router.state.total + 1),
         router.state._replace(sent=np.array([3, -3, 0])),
+        router.state._replace(sent=np.array([2**62, 2**62, 0]), total=np.array([-(2**63)])),
+        router.state._replace(sent=np.array([2**53, 0, 0]), total=np.array([2**53])),
     ):
-        with pytest.raises(InputError, match=r"^data: what was sent to the workers does not sum to the total$"):
+        with pytest.raises(InputError, match=r"^data: what was sent to the workers must sum to the total, which "):
             Router(router.scheme, damaged)
 
 

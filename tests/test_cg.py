@@ -23,11 +23,11 @@ def router(workers, **parameters):
 
 
 def tell(source, utilisations):
-    """The workers (a dict of slot -> utilisation) tell how busy they were in a slot of ten seconds."""
+    """The workers (a dict of slot -> utilisation) tell how busy they were in a slot of four seconds."""
     workers = np.array(list(utilisations), np.int64)
     nothing = np.zeros(len(workers), np.int64)
-    busy = 10.0 * np.array(list(utilisations.values()), float)
-    source.observe(WorkerReport(workers, nothing + 9, nothing + 9, busy, nothing, 10.0, 0.0))
+    busy = 4.0 * np.array(list(utilisations.values()), float)
+    source.observe(WorkerReport(workers, nothing + 9, nothing + 9, busy, nothing, 4.0, 0.0))
 
 
 def held(source):
@@ -45,15 +45,20 @@ told_by = st.dictionaries(st.integers(0, 5), utilisation)
 # ---------------------------------------------------------------- the twin
 
 
-@given(data=st.data(), virtual=st.integers(1, 4), epsilon=st.sampled_from([0, 0.01, 1.0, INF]), keyed=st.booleans())
-def test_decides_as_its_twin_whatever_workers_tell(data, virtual, epsilon, keyed):
-    parameters = {"virtual": virtual, "epsilon": epsilon, "keyed": keyed}
+@given(
+    data=st.data(),
+    virtual=st.integers(1, 4),
+    epsilon=st.sampled_from([0, 0.01, 1.0, INF]),
+    keyed=st.booleans(),
+    probe_capacity=st.booleans(),
+)
+def test_decides_as_its_twin_whatever_workers_tell(data, **parameters):
     mine, twin = router(6, **parameters), naive_cg.ConsistentGrouping(6, **parameters)
     for _ in range(data.draw(st.integers(1, 6))):
         stream, told = data.draw(streams), data.draw(told_by)
         assert mine.route(stream).tolist() == [twin.route(key) for key in stream.tolist()]
         tell(mine, told)
-        twin.observe({worker: 10.0 * share / 10.0 for worker, share in told.items()})
+        twin.observe(told)
         assert sets_held(mine) == [set(virtual_workers) for virtual_workers in twin.held]
 
 
@@ -107,9 +112,9 @@ def test_cg_fig_6_porc_lies_between_key_grouping_and_shuffle_grouping():
 # ---------------------------------------------------------------- pairing
 
 
-@given(told=st.lists(told_by, max_size=30), virtual=st.integers(1, 3))
-def test_the_number_of_virtual_workers_is_conserved_and_everyone_keeps_one(told, virtual):
-    source = router(6, virtual=virtual)
+@given(told=st.lists(told_by, max_size=30), virtual=st.integers(1, 3), probe_capacity=st.booleans())
+def test_the_number_of_virtual_workers_is_conserved_and_everyone_keeps_one(told, virtual, probe_capacity):
+    source = router(6, virtual=virtual, probe_capacity=probe_capacity)
     for utilisations in told:
         before = np.array(held(source))
         tell(source, utilisations)
@@ -118,6 +123,7 @@ def test_the_number_of_virtual_workers_is_conserved_and_everyone_keeps_one(told,
         assert after.min() >= 1
         assert np.abs(after - before).max() <= 1
         assert not ((source.state.asks > 0).any() and (source.state.asks < 0).any())
+        source.scheme.check_state(source.state)
 
 
 def test_nothing_moves_until_both_an_idle_and_a_busy_worker_are_there():
@@ -146,6 +152,18 @@ def test_without_a_signal_a_wish_is_withdrawn_and_unheard_of_it_stays():
     tell(source, {0: FINE})
     tell(source, {2: IDLE})
     assert held(source) == [5, 4, 6, 5]
+
+
+def test_cg_section_6_a_who_finds_nobody_idle_gives_to_who_was_overloaded_least_recently():
+    source = router(4, virtual=10, probe_capacity=True)
+    tell(source, {0: BUSY, 1: FINE, 2: FINE, 3: FINE})
+    assert held(source) == [9, 11, 10, 10]  # of those that never were, the first
+    tell(source, {1: BUSY, 3: FINE})
+    assert held(source) == [9, 10, 11, 10]
+    tell(source, {2: BUSY, 3: BUSY})
+    assert held(source) == [10, 11, 10, 9]  # 0 was overloaded before 1 was
+    tell(source, dict.fromkeys(range(4), BUSY))
+    assert held(source) == [10, 11, 10, 9]  # nobody is left to give to
 
 
 def test_the_opposite_wish_goes_to_the_end_of_the_other_queue():
@@ -307,6 +325,59 @@ def test_those_that_stay_keep_their_proportions_and_a_new_one_gets_the_mean():
     assert set(source.route(zipf(50, 9)).tolist()) == {0}
 
 
+@pytest.mark.parametrize(
+    ("start", "members", "expected"),
+    [
+        ([10, 50, 30, 30], [0, 1, 2, 3], [10, 50, 30, 30]),
+        ([10, 50, 30, 30], [3, 1, 0, 2], [30, 50, 10, 30]),
+        ([1, 99], [0, 1, 2], [1, 66, 33]),
+        ([1, 99, 200], [0, 1], [3, 297]),
+        ([1, 1, 1], [0, 1], [2, 1]),
+        ([3], [5, 6], [2, 1]),
+    ],
+)
+def test_virtual_workers_are_shared_out_in_proportion(start, members, expected):
+    source = router(len(start), total=sum(start))
+    state = source.state._replace(holder=np.repeat(np.arange(len(start)), start).astype(np.int32))
+    source = Router(source.scheme, state)
+    source.workers_changed(members)
+    assert held(source) == expected
+
+
+def test_a_worker_that_comes_and_goes_leaves_the_others_as_they_were():
+    source = router(3, total=300)
+    source = Router(source.scheme, source.state._replace(holder=np.repeat([0, 1, 2], [10, 140, 150]).astype(np.int32)))
+    for name in range(10, 20):
+        source.workers_changed([0, 1, 2, name])
+        source.workers_changed([0, 1, 2])
+    assert held(source) == pytest.approx([10, 140, 150], abs=1)
+
+
+def test_what_came_last_is_also_the_first_to_go_when_workers_change_and_afterwards():
+    source = router(2, virtual=4)
+    tell(source, {0: BUSY, 1: IDLE})
+    assert sets_held(source) == [{0, 2, 4}, {1, 3, 5, 7, 6}]
+    source.workers_changed([0, 1, 2])
+    assert sets_held(source) == [{0, 2}, {1, 3, 5}, {4, 6, 7}]  # 6, then 7, and 4 of the other
+    tell(source, {1: BUSY, 0: IDLE})
+    tell(source, {2: BUSY, 1: IDLE})
+    tell(source, {1: BUSY, 0: IDLE})  # hands on what it has just got
+    assert sets_held(source) == [{0, 2, 5, 7}, {1, 3}, {4, 6}]
+
+
+def test_reports_are_asked_for_every_slot():
+    assert make("cg", 4, slot=7.5).report_every == 7.5
+
+
+def test_any_number_will_do_for_a_share():
+    stream = zipf(500, 50)
+    usual = router(4, epsilon=0.5).route(stream).tolist()
+    for epsilon in (np.float32(0.5), np.float16(0.5), np.longdouble(0.5), np.float64(0.5)):
+        assert router(4, epsilon=epsilon).route(stream).tolist() == usual
+    for epsilon in (2, np.int64(2), 10**30):
+        assert len(router(4, epsilon=epsilon).route(stream)) == 500
+
+
 def test_most_keys_keep_their_worker_when_one_comes():
     keys = ids(np.arange(2000))
     source = router(10, epsilon=INF)
@@ -355,9 +426,12 @@ def test_one_worker_gets_everything_and_has_nobody_to_pair_with(stream):
         ({"epsilon": -1}, "epsilon: must be a number from 0 on, or inf, not -1"),
         ({"epsilon": float("nan")}, "epsilon: must be a number from 0 on, or inf, not nan"),
         ({"keyed": 1}, "keyed: must be True or False, not 1"),
-        ({"idle": 1.5}, "idle: must be a share of time from 0 to 1, not 1.5"),
-        ({"busy": 0.7}, "busy: must be a share of time from idle (0.75) to 1, not 0.7"),
-        ({"busy": True}, "busy: must be a share of time from idle (0.75) to 1, not True"),
+        ({"drain": "yes"}, "drain: must be True or False, not 'yes'"),
+        ({"probe_capacity": None}, "probe_capacity: must be True or False, not None"),
+        ({"epsilon": 10**400}, f"epsilon: must be a number from 0 on, or inf, not {10**400!r:.80}"),
+        ({"idle": -0.5}, "idle: must be a utilisation from 0 on, not -0.5"),
+        ({"busy": 0.7}, "busy: must be a utilisation from idle (0.75) on, or inf, not 0.7"),
+        ({"busy": True}, "busy: must be a utilisation from idle (0.75) on, or inf, not True"),
         ({"slot": 0}, "slot: must be seconds from 1e-09 to 1e+12, not 0"),
         ({"slot": INF}, "slot: must be seconds from 1e-09 to 1e+12, not inf"),
     ],
@@ -377,6 +451,11 @@ def test_a_damaged_state_is_refused():
         good._replace(holder=good.holder * 0),
         good._replace(total=good.total + 1),
         good._replace(sent=good.sent + 1),
+        good._replace(asks=good.asks + 1),
+        good._replace(came=good.came + 1),
+        good._replace(came=good.came - 1),
+        good._replace(overloaded=good.overloaded + 1),
+        good._replace(last=good.last + 2**53),
     ):
         with pytest.raises(InputError, match=r"^data: "):
             Router(source.scheme, damaged)

@@ -201,7 +201,7 @@ def all_otherwise(job: Job, scheme: Any) -> Fate:
     if isinstance(scheme, Hash):
         return Fate(0.1, 2.0)
     if isinstance(scheme, PartialKey):
-        return Fate(0.5, 1.5)
+        return Fate(0.5, 2.5)
     if isinstance(scheme, RandomChoices):
         return Fate(0.5, 5.0)
     if isinstance(scheme, BoundedLoads):

@@ -265,7 +265,7 @@ def test_parameters_that_make_no_sense_are_refused(name, parameters, message):
 
 @pytest.mark.parametrize("epsilon", [-1e-9, 1.0, float("nan"), "small", True])
 def test_an_epsilon_that_is_no_share_is_refused(epsilon):
-    with pytest.raises(InputError, match=r"^epsilon: must be a share from 0 to 1, not "):
+    with pytest.raises(InputError, match=r"^epsilon: must be a share from 0 to under 1, not "):
         make("d_choices", 10, epsilon=epsilon)
 
 

@@ -96,6 +96,42 @@ def test_members_survive_pickle_and_bytes():
         Router.from_bytes(router.scheme, router.to_bytes(), np.array([0, 1]))
 
 
+GOOD = WorkerReport([0, 4], [1, 2], [1, 2], [0.5, 1], [0, 3], 1.0, 1.0)
+
+
+@pytest.mark.parametrize("name", ["cg", "fish", "pkg"])
+@pytest.mark.parametrize(
+    ("report", "message"),
+    [
+        (None, "report: must be a WorkerReport, not NoneType"),
+        (GOOD._replace(workers=[0, 5]), "report: workers must be slots from 0 to 4, not [0, 5]"),
+        (GOOD._replace(workers=[-1, 4]), "report: workers must be slots from 0 to 4, not [-1, 4]"),
+        (GOOD._replace(workers=[0.0, 4.0]), "report: workers must be a list of slots, not [0.0, 4.0]"),
+        (GOOD._replace(workers=3), "report: workers must be a list of slots, not 3"),
+        (GOOD._replace(came=[1]), "report: came must be 2 numbers from 0 on, not array([1])"),
+        (GOOD._replace(tuples=[1, -2]), "report: tuples must be 2 numbers from 0 on, not array([ 1, -2])"),
+        (GOOD._replace(busy=[1, np.nan]), "report: busy must be 2 numbers from 0 on, not array([ 1., nan])"),
+        (
+            GOOD._replace(waiting=["a", "b"]),
+            "report: waiting must be 2 numbers from 0 on, not array(['a', 'b'], dtype='<U1')",
+        ),
+        (GOOD._replace(seconds=0.0), "report: seconds must be a number above 0, not 0.0"),
+    ],
+)
+def test_a_report_that_cannot_be_is_refused(name, report, message):
+    with pytest.raises(InputError) as refusal:
+        Router(make(name, 5)).observe(report)
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize("name", ["cg", "fish", "pkg"])
+def test_a_report_may_be_of_lists_and_of_nobody(name):
+    router = Router(make(name, 5))
+    router.observe(GOOD)
+    router.observe(WorkerReport([], [], [], [], [], 1.0, 2.0))
+    assert len(router.route(STREAM)) == len(STREAM)
+
+
 def test_a_scheme_that_does_not_listen_is_not_disturbed_by_a_report():
     router, other = Router(make("pkg", 5)), Router(make("pkg", 5))
     assert not router.listens

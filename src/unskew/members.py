@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.errors import InputError
+from unskew.errors import InputError, InputTypeError
 
 Names = npt.NDArray[np.int64]
 
@@ -29,6 +29,25 @@ class WorkerReport(NamedTuple):
     waiting: npt.NDArray[np.int64]  # int64[n], tuples at the worker at its end, the one in work included
     seconds: float  # length of the slot of time
     now: float  # its end
+
+
+def checked_report(report: Any, workers: int) -> WorkerReport:
+    """The report with arrays of the right types; InputError unless `workers` workers can have told it."""
+    if not isinstance(report, WorkerReport):
+        raise InputTypeError(f"report: must be a WorkerReport, not {type(report).__name__}")
+    slots = np.asarray(report.workers)
+    if slots.ndim != 1 or (slots.dtype.kind not in "iu" and len(slots)):
+        raise InputError(f"report: workers must be a list of slots, not {report.workers!r:.80}")
+    if len(slots) and not 0 <= slots.min() <= slots.max() < workers:
+        raise InputError(f"report: workers must be slots from 0 to {workers - 1}, not {report.workers!r:.80}")
+    told = [np.asarray(array) for array in report[1:5]]
+    for name, array in zip(WorkerReport._fields[1:5], told, strict=True):
+        if array.shape != slots.shape or array.dtype.kind not in "iuf" or not np.all((array >= 0) & (array < np.inf)):
+            raise InputError(f"report: {name} must be {len(slots)} numbers from 0 on, not {array!r:.80}")
+    if not 0 < report.seconds < np.inf:
+        raise InputError(f"report: seconds must be a number above 0, not {report.seconds!r}")
+    slots, came, tuples, waiting = (array.astype(np.int64, copy=False) for array in (slots, *told[:2], told[3]))
+    return WorkerReport(slots, came, tuples, told[2].astype(np.float64, copy=False), waiting, *report[5:])
 
 
 def require_members(members: Any, most: int) -> Names:

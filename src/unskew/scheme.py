@@ -19,10 +19,13 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import is_integer as is_integer  # this and the next: part of the contract
+from unskew.checks import require_integer as require_integer
+from unskew.checks import require_number as require_number
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, frozen, require_key_ids
 from unskew.kernels import kernel, loop_over
-from unskew.members import Names, require_members, resized
+from unskew.members import Names, checked_report, require_members, resized
 from unskew.members import WorkerReport as WorkerReport  # part of the contract
 from unskew.plan import Frequencies, Plan
 
@@ -195,24 +198,6 @@ def check_plannable(name: str, workers: int, **parameters: Any) -> Registration:
     return entry
 
 
-def is_integer(value: Any, least: int, most: int = 2**63 - 1) -> bool:
-    """Whether `value` is an integer, of Python or of numpy, from `least` to `most`."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)
-
-
-def require_integer(name: str, value: Any, least: int, most: int) -> None:
-    """InputError unless `value` is an integer from `least` to `most`."""
-    if not is_integer(value, least, most):
-        raise InputError(f"{name}: must be an integer from {least} to {most}, not {value!r}")
-
-
-def require_number(name: str, value: Any, rule: str, least: float, most: float) -> None:
-    """InputError, which says `rule`, unless `value` is a number from `least` to `most`."""
-    is_number = isinstance(value, int | float | np.floating) and not isinstance(value, bool)
-    if not is_number or not least <= value <= most:
-        raise InputError(f"{name}: must be {rule}, not {value!r}")
-
-
 def require_workers(workers: Any) -> None:
     require_integer("workers", workers, 1, MOST_WORKERS)
 
@@ -230,7 +215,8 @@ class Router:
         if members is not None and len(members) != scheme.workers:
             raise InputError(f"members: must be one name a worker ({scheme.workers}), not {len(members)}")
         self.state, self._members = state, members
-        self.scheme = self._entry.type(*(frozen(v) if isinstance(v, np.ndarray) else v for v in scheme))  # type: ignore[attr-defined]
+        kind = self._entry.type
+        self.scheme = kind(*(_for_kernels(kind, name, value) for name, value in zip(kind._fields, scheme, strict=True)))  # type: ignore[call-overload]
 
     @property
     def members(self) -> Names:
@@ -252,9 +238,10 @@ class Router:
 
     def observe(self, report: WorkerReport) -> None:
         """Tell the scheme what its workers report, where it listens."""
+        checked = checked_report(report, self.scheme.workers)
         if self.listens:
             with self._one_at_a_time:
-                self.scheme.observe(self.state, report)
+                self.scheme.observe(self.state, checked)
 
     def route(self, key_ids: KeyIds, times: Times | None = None) -> Workers:
         """The worker of each tuple, in order. `times` are seconds; left out, all are 0.
@@ -304,10 +291,18 @@ class Router:
                 loaded = {name: np.ascontiguousarray(arrays[name]) for name in arrays.files}
         except UNREADABLE:
             raise InputError("data: not what to_bytes wrote") from None
+        scheme.check()
         fresh = scheme.new_state()
         if set(loaded) != set(fresh._fields):
             raise InputError(f"data: has the arrays {sorted(loaded)}, the scheme's state {sorted(fresh._fields)}")
         return cls(scheme, type(fresh)(**loaded), members)
+
+
+def _for_kernels(scheme: type, name: str, value: Any) -> Any:
+    """A parameter as kernels take it: whatever number was given for a float is one, so that one loop is compiled."""
+    if isinstance(value, np.ndarray):
+        return frozen(value)
+    return float(value) if getattr(scheme, "__annotations__", {}).get(name) in (float, "float") else value
 
 
 def _checked_state(scheme: Scheme, state: Any) -> Any:

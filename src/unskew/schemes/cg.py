@@ -35,7 +35,12 @@ Where the paper leaves a choice, and what it means:
 - A worker keeps its last virtual worker: without any it would get no tuple, and could never ask again.
 - One virtual worker is a step of utilisation / held. Where it is wider than busy - idle, a worker may be idle with one
   fewer and busy with one more, and go on passing it for ever. So the slowest worker should hold at least utilisation /
-  (busy - idle) of them, 8 by default; with workers up to 5 times as fast, start with 20 or more each.
+  (busy - idle) of them, 8 by default; where it has 1/x of the mean capacity, start with 8 x of them each.
+- Moving ends when nobody is idle, though some may still be busy: workers of 0.84 and of 0.9 leave each other alone.
+  Section VI-A has another rule, not used in its evaluation as far as it says: a virtual worker of an overloaded worker
+  goes to one that has not reported to be overloaded, or to the one that did so least recently. That is
+  ``probe_capacity``: it applies to who is left when all pairs are made; nobody gets one who is busy now, and nobody
+  two in a slot. It settles where pairing stops too early, and costs moves for ever where virtual workers are coarse.
 - Each source has its own map, and moves its own share of the load; their maps differ as their signals do.
 - A worker that executes hardly a tuple of each source in a slot is rarely heard from: choose t0 longer than that.
 - When workers come and go, the number of virtual workers stays (``total``), and with it those of a key. What those that
@@ -43,7 +48,8 @@ Where the paper leaves a choice, and what it means:
   from all in proportion. No more are moved than that takes. Wishes are forgotten: who still has one tells it in the
   next slot. There must be a virtual worker for each worker.
 
-State: 24 bytes a virtual worker, 8 a worker; at most 2^22 virtual workers.
+State: 20 bytes a virtual worker, 16 a worker; at most 2^22 virtual workers. A tuple costs `porc`'s search among all
+virtual workers; a report costs a sort of the virtual workers where one moves, and of the workers else.
 """
 
 from typing import NamedTuple
@@ -55,7 +61,7 @@ from unskew.errors import InputError
 from unskew.kernels import kernel
 from unskew.members import Names, WorkerReport
 from unskew.scheme import register, require_integer, require_number
-from unskew.schemes.porc import check_sent, first_with_room, send
+from unskew.schemes.porc import MOST_TUPLES, check_sent, first_with_room, send
 
 MOST_VIRTUAL = 2**22
 Counts = npt.NDArray[np.int64]
@@ -67,7 +73,8 @@ class State(NamedTuple):
     holder: npt.NDArray[np.int32]  # [virtual workers] the worker that has it
     came: Counts  # [virtual workers] number of the move that brought it there; 0 from the start
     asks: Counts  # [workers] place in the queue of idle workers; negative: in that of busy ones; 0: in none
-    last: Counts  # [2] the last place given in the queues, the number of the last move
+    overloaded: Counts  # [workers] number of the last report in which it asked for less; 0: in none
+    last: Counts  # [3] the last place given in the queues, the number of the last move, of the last report
 
 
 @kernel
@@ -93,6 +100,7 @@ class ConsistentGrouping(NamedTuple):
     busy: float = 0.85  # utilisation above which it asks for less
     slot: float = 10.0  # t0, seconds
     drain: bool = False  # True: a worker counts as busy until its backlog is gone
+    probe_capacity: bool = False  # True: who is busy and finds nobody idle gives to one that was not busy lately
     total: int = 0  # virtual workers in all, which outlives a change of workers; 0 for virtual * workers
 
     def check(self) -> None:
@@ -100,10 +108,10 @@ class ConsistentGrouping(NamedTuple):
         require_integer("total", self.total, 0, MOST_VIRTUAL)
         require_integer("workers", self.workers, 1, self.total or MOST_VIRTUAL // self.virtual)
         require_number("epsilon", self.epsilon, "a number from 0 on, or inf", 0.0, np.inf)
-        require_number("idle", self.idle, "a share of time from 0 to 1", 0.0, 1.0)
-        require_number("busy", self.busy, f"a share of time from idle ({self.idle}) to 1", self.idle, 1.0)
+        require_number("idle", self.idle, "a utilisation from 0 on", 0.0, np.inf)
+        require_number("busy", self.busy, f"a utilisation from idle ({self.idle}) on, or inf", self.idle, np.inf)
         require_number("slot", self.slot, "seconds from 1e-09 to 1e+12", 1e-9, 1e12)
-        for name, value in {"keyed": self.keyed, "drain": self.drain}.items():
+        for name, value in {"keyed": self.keyed, "drain": self.drain, "probe_capacity": self.probe_capacity}.items():
             if not isinstance(value, bool | np.bool_):
                 raise InputError(f"{name}: must be True or False, not {value!r}")
 
@@ -119,19 +127,30 @@ class ConsistentGrouping(NamedTuple):
             holder=(np.arange(total) % self.workers).astype(np.int32),
             came=np.zeros(total, np.int64),
             asks=np.zeros(self.workers, np.int64),
-            last=np.zeros(2, np.int64),
+            overloaded=np.zeros(self.workers, np.int64),
+            last=np.zeros(3, np.int64),
         )
 
     def check_state(self, state: State) -> None:
         check_sent(state)
-        if not np.array_equal(np.unique(state.holder), np.arange(self.workers)):
-            raise InputError(f"data: holder must name each worker from 0 to {self.workers - 1}, and no other")
+        if state.holder.min() < 0 or state.holder.max() >= self.workers:
+            raise InputError(f"data: holder must name workers from 0 to {self.workers - 1}")
+        held = np.bincount(state.holder, minlength=self.workers)
+        if held.min() == 0 or (state.asks < 0)[held == 1].any():
+            raise InputError("data: each worker must hold a virtual worker, and not ask for less where it is the last")
+        highest = np.array([np.abs(state.asks).max(), state.came.max(), state.overloaded.max()])
+        least = min(state.came.min(), state.overloaded.min())
+        if least < 0 or (highest > state.last).any() or state.last.max() > MOST_TUPLES:
+            raise InputError(f"data: last must be from the highest asks, came and overloaded to {MOST_TUPLES}")
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Queue the wishes of the workers, and pair them."""
         utilisation = report.busy / report.seconds
         if not self.drain:
             utilisation = utilisation * (report.came / np.maximum(report.tuples, 1))
+        overloaded = report.workers[utilisation > self.busy]
+        state.last[2] += 1
+        state.overloaded[overloaded] = state.last[2]
         wish = (utilisation < self.idle).astype(np.int64) - (utilisation > self.busy)
         held = np.bincount(state.holder, minlength=self.workers)[report.workers]
         wish[(wish < 0) & (held == 1)] = 0  # it keeps its last one
@@ -141,13 +160,12 @@ class ConsistentGrouping(NamedTuple):
         state.last[0] += len(new)
 
         idle, busy = _queue(state.asks), _queue(-state.asks)
+        if self.probe_capacity and len(busy) > len(idle):
+            others = np.setdiff1d(np.flatnonzero(state.asks == 0), overloaded)
+            idle = np.append(idle, others[np.argsort(state.overloaded[others], kind="stable")])
         pairs = min(len(idle), len(busy))
-        idle, busy = idle[:pairs], busy[:pairs]
-        virtual = _last_come(state, busy)
-        state.holder[virtual] = idle
-        state.came[virtual] = state.last[1] + 1 + np.arange(pairs)
-        state.last[1] += pairs
-        state.asks[idle] = state.asks[busy] = 0
+        if pairs:
+            _hand_over(state, busy[:pairs], idle[:pairs])
 
     def resized(self, state: State, before: Names, after: Names) -> "tuple[ConsistentGrouping, State]":
         """For other workers: the same virtual workers, as few as possible of them with another holder."""
@@ -170,7 +188,7 @@ class ConsistentGrouping(NamedTuple):
             total=state.total.copy(),
             holder=holder,
             came=came,
-            last=np.array([0, state.last[1] + len(moving)]),
+            last=np.array([0, state.last[1] + len(moving), 0]),
         )
 
 
@@ -180,15 +198,24 @@ def _queue(places: Counts) -> Counts:
     return order[np.searchsorted(places[order], 0, side="right") :]
 
 
-def _last_come(state: State, workers: Counts) -> Counts:
-    """Of each of these workers the virtual worker that came last; of equals the one with the highest number."""
+def _hand_over(state: State, givers: Counts, takers: Counts) -> None:
+    """One virtual worker from each giver to its taker: the one that came last, of equals that of the highest number."""
     order = np.lexsort((state.came, state.holder))
-    return order[np.searchsorted(state.holder[order], workers, side="right") - 1]
+    virtual = order[np.searchsorted(state.holder[order], givers, side="right") - 1]
+    state.holder[virtual] = takers
+    state.came[virtual] = state.last[1] + 1 + np.arange(len(virtual))
+    state.last[1] += len(virtual)
+    state.asks[givers] = state.asks[takers] = 0
 
 
 def _shares(weights: npt.NDArray[np.float64], total: int) -> Counts:
     """`total` virtual workers in proportion to `weights`, at least one each; rounded by the largest remainders."""
-    exact = 1 + (total - len(weights)) * weights / weights.sum()
+    one = np.zeros(len(weights), bool)  # whose share would be less than one
+    while True:
+        exact = np.where(one, 1.0, (total - one.sum()) * weights / weights[~one].sum())
+        if (exact >= 1).all():
+            break
+        one |= exact < 1
     shares = np.floor(exact).astype(np.int64)
     largest = np.argsort(shares - exact, kind="stable")[: total - shares.sum()]
     shares[largest] += 1

@@ -32,7 +32,7 @@ from unskew.kernels import allocating_kernel, kernel
 from unskew.least import new_least, sort_positions
 from unskew.members import Names
 from unskew.plan import Frequencies, Plan
-from unskew.scheme import register
+from unskew.scheme import register, require_number
 from unskew.schemes.head import (
     check_head,
     check_head_state,
@@ -154,8 +154,7 @@ class DChoices(NamedTuple):
 
     def check(self) -> None:
         check_head(self)
-        if not isinstance(self.epsilon, int | float) or isinstance(self.epsilon, bool) or not 0 <= self.epsilon < 1:
-            raise InputError(f"epsilon: must be a share from 0 to 1, not {self.epsilon!r}")
+        require_number("epsilon", self.epsilon, "a share from 0 to under 1", 0.0, np.nextafter(1.0, 0.0))
 
     def new_state(self) -> State:
         load = np.zeros(self.workers, np.int64)

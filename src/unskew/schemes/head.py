@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from unskew.checks import is_number, require_integer
 from unskew.errors import InputError
 from unskew.filling import plan_over
 from unskew.hashing import candidate
@@ -33,7 +34,6 @@ from unskew.kernels import kernel
 from unskew.least import Least, check_least, least
 from unskew.members import Names, carried_over
 from unskew.plan import Frequencies, Plan
-from unskew.scheme import require_integer
 from unskew.sketches.space_saving import SpaceSaving, check_sketch
 
 MOST_WORKERS = 100_000
@@ -69,7 +69,7 @@ def check_head(scheme: Any) -> None:
     require_integer("workers", scheme.workers, 1, MOST_WORKERS)
     least_theta = MARGIN / MOST_COUNTERS
     theta = scheme.theta
-    if not isinstance(theta, int | float) or isinstance(theta, bool) or not (theta == 0 or least_theta <= theta < 1):
+    if not is_number(theta, 0.0, 1.0) or not (theta == 0 or least_theta <= theta < 1):
         raise InputError(
             f"theta: must be 0 for 1/(5 workers), or a share from {least_theta:g} to under 1, not {theta!r}"
         )

@@ -5,6 +5,9 @@ has room while its load is under (1 + epsilon) m_t / n, a little more than the m
 first candidate, and a hot one spills over to the next ones, as far as it must. No sketch, no threshold.
 
 - m_t counts the present tuple too; with the tuples before it only, the very first one would find no room anywhere.
+- At the very first tuples a worker has room for one: until some n / (1 + epsilon) have come, no two go to one worker,
+  not even of one key, so keys are not kept whole yet. Short streams over many workers hence have many replicas. With
+  `cg`, n is the number of virtual workers; on Spark each task of each run starts so.
 - There is always room: if none of the n workers had any, their loads would sum to (1 + epsilon) t or more, but they sum
   to t - 1. And the search ends, since every worker is some candidate of every key (see `hashing`): after n / r
   candidates on average where r workers have room.
@@ -14,9 +17,11 @@ first candidate, and a hot one spills over to the next ones, as far as it must. 
   would not be the algorithm: a full worker has room again as soon as the mean has risen.
 - The load is what this source has sent, and no probe overwrites it: m_t is its sum, on which the end of a search rests.
   With several sources each keeps the bound for itself, so that the bound of all is the sum: epsilon m/n + sources.
+- Loads are compared as floats, which tell all numbers apart up to 2^53 tuples of a source.
 - When workers come and go, candidates are taken modulo the new number. A new worker starts with the least load.
 """
 
+import sys
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -26,7 +31,9 @@ from unskew.errors import InputError
 from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.members import Names, carried_over
-from unskew.scheme import register, require_workers
+from unskew.scheme import register, require_number, require_workers
+
+MOST_TUPLES = 2**52
 
 
 class State(NamedTuple):
@@ -64,14 +71,15 @@ def choose(scheme, state, key, now):
 
 
 def check_epsilon(epsilon: Any) -> None:
-    if not isinstance(epsilon, int | float) or isinstance(epsilon, bool) or not 0 <= epsilon < np.inf:
-        raise InputError(f"epsilon: must be a number from 0 on, not {epsilon!r}")
+    require_number("epsilon", epsilon, "a number from 0 on", 0.0, sys.float_info.max)
 
 
 def check_sent(state: Any) -> None:
-    """A search ends only if there is room: where the loads sum to the total."""
-    if state.sent.min() < 0 or state.total[0] != state.sent.sum():
-        raise InputError("data: what was sent to the workers does not sum to the total")
+    """A search ends only if there is room: where the loads sum to the total, and floats tell it from the next one."""
+    if state.sent.min() < 0 or sum(state.sent.tolist()) != state.total[0] or state.total[0] > MOST_TUPLES:
+        raise InputError(
+            f"data: what was sent to the workers must sum to the total, which may be at most {MOST_TUPLES}"
+        )
 
 
 def carried_sent(state: Any, before: Names, after: Names) -> State:

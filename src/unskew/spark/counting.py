@@ -1,13 +1,15 @@
 """How often keys occur: counted by Spark, in memory that does not grow with the keys where all rows count the same."""
 
+import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import DateType, NumericType, TimestampNTZType, TimestampType
 
+from unskew.checks import is_number
 from unskew.errors import InputError
 from unskew.plan import HEAD, MOST_HOT_KEYS, Frequencies
 from unskew.spark.keys import column, key_columns, key_id, shown_key
@@ -37,17 +39,13 @@ class Decay(NamedTuple):
         kind = fields[self.by]
         if not isinstance(kind, NumericType | DateType | TimestampType | TimestampNTZType):
             raise InputError(f"decay: {self.by!r} must hold timestamps, dates or numbers, not {kind.simpleString()}")
-        if not _is_number(self.epoch) or not 0 < self.epoch < np.inf:
+        if not is_number(self.epoch, 0.0, sys.float_info.max) or self.epoch == 0:
             raise InputError(f"decay: epoch must be a number above 0, not {self.epoch!r}")
-        if not _is_number(self.alpha) or not 0 <= self.alpha <= 1:
+        if not is_number(self.alpha, 0.0, 1.0):
             raise InputError(f"decay: alpha must be a number from 0 to 1, not {self.alpha!r}")
         moment = column(self.by)
         number = (moment if isinstance(kind, NumericType) else moment.cast("timestamp")).cast("double")
         return F.when(F.abs(number) < F.lit(np.inf), number)  # NaN is no time either
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def counted(df: DataFrame, keys: str | Sequence[str], workers: int) -> Frequencies:

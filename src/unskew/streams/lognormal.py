@@ -10,7 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.streams.stream import Generated, is_number, require, require_generated
+from unskew.checks import is_number
+from unskew.streams.stream import Generated, require, require_generated
 
 LARGEST_KEY = 2.0**62  # a sample beyond it would not fit a 64-bit key
 

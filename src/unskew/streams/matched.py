@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import is_integer, is_number
 from unskew.errors import InputError
-from unskew.scheme import is_integer
-from unskew.streams.stream import Generated, is_number, require, require_generated
+from unskew.streams.stream import Generated, require, require_generated
 from unskew.streams.zipf import expected_distinct, harmonic, zipf_ranks
 
 MOST_POSSIBLE_KEYS = 10**12

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import is_integer, is_number
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, key_ids
-from unskew.scheme import is_integer
 
 CHUNK = 65_536  # tuples; small enough for the processor's cache, large enough to make Python's share vanish
 
@@ -94,7 +94,3 @@ def require_zipf(stream: Any) -> None:
     require("z", stream.z, "a number from 0 to 20", is_number(stream.z, 0, 20))
     require("keys", stream.keys, "an integer from 1 to 2**53", is_integer(stream.keys, 1, 2**53))
     require_generated(stream)
-
-
-def is_number(value: Any, least: float, most: float) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(least <= value <= most)

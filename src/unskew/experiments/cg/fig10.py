@@ -4,7 +4,6 @@ from unskew.experiments.cg.cluster import (
     CG,
     HIGH_IMBALANCE,
     HOUR,
-    LOW,
     NEAR_ZERO,
     TARGET,
     THREE,
@@ -85,9 +84,9 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             where + f"CG at most {queue[CG]:,.0f} messages and {wait[CG]:.0f} s, in the second half of the day "
             f"{worst(second_half[CG], lambda w: w.queue):,.0f} and {worst(second_half[CG], lambda w: w.wait):.2f} s; "
             f"SG at most {queue[SG]:,.0f}, KG {queue[KG]:,.0f} messages",
-            verdict(all(queue[CG] <= LOW * queue[n] and wait[CG] <= LOW * wait[n] for n in (KG, SG))),
-            f"Rule: at its worst moment CG is at most {100 * LOW:g} % of what KG and SG come to. The worst moment is "
-            "the first minutes, before strong workers have been given more.",
+            verdict(all(queue[CG] < queue[n] and wait[CG] < wait[n] for n in (KG, SG))),
+            "Rule: at its worst moment CG is below what KG and SG come to. The worst moment is the first minutes, "
+            "before strong workers have been given more.",
         ),
         Finding(
             "fig10-imbalance",

@@ -137,7 +137,7 @@ def _memory(cells: list[Cell]) -> list[Finding]:
             "PoRC needs less memory than CH, which always takes the next bin of the ring (section VII-B, Q2)",
             "less; no numbers in the text",
             f"PoRC over CH with one node a bin: {min(to_ring)[0]:.2f} ({min(to_ring)[1]}) to {largest(to_ring)}; over "
-            f"CH with 64: {min(to_even_ring)[0]:.2f} ({min(to_even_ring)[1]}) to {largest(to_even_ring)}",
+            f"{CH_SPREAD}: {min(to_even_ring)[0]:.2f} ({min(to_even_ring)[1]}) to {largest(to_even_ring)}",
             verdict(max(to_ring)[0] < 1.0),
             "Rule: less than CH with one node a bin in every cell; the paper does not say how many nodes its ring has. "
             "With many nodes a bin most of the difference goes away where the skew is strong: there it came from the "

@@ -17,8 +17,8 @@ HASHED = grouping(WORKERS, epsilon=float("inf"))
 SHUFFLED = grouping(WORKERS, keyed=False)
 ENDS = {"KG": HASHED, "SG": SHUFFLED}
 # ours, to tell apart what epsilon does and what CG does about it: with these thresholds nobody ever asks for anything
-STILL = {epsilon: scheme._replace(idle=0.0, busy=1.0) for epsilon, scheme in PORC.items()}
-STILL_HASHED = HASHED._replace(idle=0.0, busy=1.0)
+STILL = {epsilon: scheme._replace(idle=0.0, busy=float("inf")) for epsilon, scheme in PORC.items()}
+STILL_HASHED = HASHED._replace(idle=0.0, busy=float("inf"))
 
 
 def jobs(settings: Settings) -> list[Job]:

@@ -13,6 +13,7 @@ from unskew import Hash, PartialKey, Scheme, Shuffle
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Settings
 from unskew.experiments.words import size
+from unskew.ring import VIRTUAL_NODES
 from unskew.schemes.bounded import BoundedLoads
 from unskew.schemes.porc import RandomChoices
 from unskew.schemes.random_two import RandomTwo
@@ -26,14 +27,14 @@ WHOLE_WP, QUICK_WP = WP.messages, 2_200_000
 
 Kinds = Mapping[str, Callable[[int], Scheme]]  # a scheme's name in the paper -> the scheme for a number of bins
 KG, PKG, POTC, PORC, CH, SG = "KG", "PKG", "PoTC", "PoRC", "CH", "SG"
-CH_SPREAD = "CH, 64 nodes a bin"  # ours: what makes a consistent-hash ring even
+CH_SPREAD = f"CH, {VIRTUAL_NODES} nodes a bin"  # ours: what makes a consistent-hash ring even
 KINDS: Kinds = {
     KG: Hash,
     PKG: PartialKey,
     POTC: RandomTwo,
     PORC: partial(RandomChoices, epsilon=EPSILON),
     CH: partial(BoundedLoads, epsilon=EPSILON, virtual_nodes=1),
-    CH_SPREAD: partial(BoundedLoads, epsilon=EPSILON),
+    CH_SPREAD: partial(BoundedLoads, epsilon=EPSILON, virtual_nodes=VIRTUAL_NODES),
     SG: Shuffle,
 }
 
