@@ -11,9 +11,9 @@ from command import runner
 from samples import scheme_for
 from test_simulate import Given, metrics_of, skewed
 from unskew import InputError, make
-from unskew.simulate import Event, Queues, parse_event, simulate
+from unskew.simulate import Event, Queues, parse_event, rehearsal, simulate
 from unskew.simulate.queues import parse_capacity
-from unskew.streams import parse
+from unskew.streams import Zipf, parse
 
 STREAM = "zipf(z=1.0, keys=100, messages=700)"
 
@@ -179,11 +179,67 @@ def test_a_worker_leaves_once():
         simulate(skewed(10), [make("pkg", 5)], queues=Queues(), events=["t=5 add", "t=7 capacity 6:3"])
 
 
+class NoTuples(Given):
+    """Given, but nothing may be read of it: what is refused is refused before the run."""
+
+    def chunks(self, size=0):
+        raise AssertionError
+
+
+UNREAD = NoTuples((1,) * 10)
+
+
 @pytest.mark.parametrize("name", ["off_greedy", "potc"])
-def test_a_scheme_that_cannot_follow_is_refused_by_name(name):
-    stream = skewed(10)
-    with pytest.raises(InputError, match=f"^scheme: {name} cannot follow workers that come and go"):
-        simulate(stream, [scheme_for(name, 5, stream.key_ids)], events=["t=5 add"])
+@pytest.mark.parametrize("events", [["t=5 add"], ["t=5 add", "t=3s add"]], ids=["in order", "in unknown order"])
+def test_a_scheme_that_cannot_follow_is_refused_by_name_before_the_run(name, events):
+    message = f"event: 't=5 add 1': {name} cannot go on with [56] workers: scheme: {name} cannot follow workers that "
+    with pytest.raises(InputError, match=f"^{message}"):
+        simulate(UNREAD, [scheme_for(name, 5, UNREAD.key_ids)], events=events)
+
+
+@pytest.mark.parametrize(
+    ("events", "queues", "message"),
+    [
+        (
+            ["t=5 add"],
+            None,
+            "event: 't=5 add 1': cg cannot go on with 6 workers: workers: must be an integer from 1 to ",
+        ),
+        (["t=7 add 2", "t=5 remove 1"], None, "event: 't=7 add 2': cg cannot go on with 6 workers: workers: must be"),
+        (["t=9s remove 1", "t=8s remove 1"], None, "event: 't=9s remove 1': worker 1 is not there at that time"),
+        (["t=7 remove 1", "t=3s remove 1"], Queues(rate=2.0), "event: 't=7 remove 1': worker 1 is not there at that"),
+        (["t=6 remove 1", "t=3s remove 1"], Queues(rate=2.0), "event: 't=3s remove 1': worker 1 is not there at that"),
+        (["t=6 remove 0-3", "t=3.1s crash 4"], Queues(rate=2.0), "event: 't=3.1s crash 4' would leave no worker"),
+    ],
+)
+def test_events_are_rehearsed_in_their_order_before_the_run(events, queues, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        simulate(UNREAD, [make("cg", 5, virtual=1)], events=events, queues=queues)
+
+
+@pytest.mark.parametrize(
+    ("events", "message"),
+    [
+        (["t=5 remove 1", "t=7s remove 1"], "event: 't=7s remove 1': worker 1 is not there at that time"),
+        (["t=5 add", "t=7s add"], "event: 't=5 add 1': cg cannot go on with 6 workers: workers: must be an integer "),
+    ],
+)
+def test_events_of_unknown_order_are_refused_when_they_come(events, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        simulate(skewed(10), [make("cg", 5, virtual=1)], events=events)
+    simulate(skewed(10), [make("cg", 5, virtual=1)], events=["t=9 add", "t=7s remove 1"])
+
+
+def test_a_huge_number_of_workers_is_not_rehearsed_but_who_is_there_is(monkeypatch):
+    monkeypatch.setattr(rehearsal, "MOST_REHEARSED", 10)
+    with pytest.raises(InputError, match=r"^event: 't=5 remove 3': worker 3 is not there"):
+        simulate(UNREAD, [make("cg", 5, virtual=1)], events=["t=3 remove 3", "t=4 remove 2", "t=5 remove 3"])
+    with pytest.raises(AssertionError):  # the run begins
+        simulate(UNREAD, [make("cg", 5, virtual=1)], events=["t=3 remove 3", "t=4 remove 2", "t=5 add 3"])
+
+
+def test_what_is_due_after_the_last_tuple_is_not_rehearsed():
+    simulate(Zipf(1.0, 10, 50), [make("cg", 5, virtual=1)], events=["t=50 add"])
 
 
 # ---------------------------------------------------------------- what they do

@@ -19,6 +19,7 @@ from unskew.simulate.feedback import Feedback
 from unskew.simulate.metrics import Keys, Load, Replicas, replicas_lower_bound
 from unskew.simulate.queue_metrics import QueueRun
 from unskew.simulate.queues import Queues, parse_capacity
+from unskew.simulate.rehearsal import members_after, rehearse, tell
 from unskew.simulate.result import Result
 from unskew.simulate.workers import NO_SOURCES
 
@@ -58,6 +59,7 @@ class Run:
             senders = len(self._routers) if listening else 0
             spread = (setting.samples, setting.length)
             self._queues = QueueRun(setting.queues, scheme.workers, names, spread, senders)
+        rehearse(scheme, setting.events, None if self._queues is None else self._queues.rate, setting.length)
         self._listening = listening
         self._carried = np.zeros(scheme.workers, np.int64)  # what a probe adds: loads from before the last change
         self._agreed = 0
@@ -151,30 +153,15 @@ class Run:
         if event.what == "capacity":
             assert self._queues is not None  # checked by names_needed
             self._queues.set_capacities(parse_capacity(event.capacity), time)
-        elif event.what == "add":
-            joining = np.arange(self._next_name, self._next_name + event.count)
+            return
+        members = members_after(event, self._names, self._next_name)
+        tell([*self._routers, *([] if self._oracle is None else [self._oracle])], event, members)
+        if event.what == "add":
+            if self._queues is not None:
+                self._queues.join(members[-event.count :], time)
             self._next_name += event.count
-            if self._queues is not None:
-                self._queues.join(joining, time)
-            self._go_on_with(np.concatenate([self._names, joining]))
-        else:
-            self._go_on_with(self._names_without(event))
-            if self._queues is not None:
-                self._queues.leave(event.workers, time, crash=event.what == "crash")
-
-    def _names_without(self, event: Event) -> Names:
-        leaving = np.array(event.workers)
-        absent = leaving[~np.isin(leaving, self._names)]
-        if len(absent):
-            raise InputError(f"event: {event.brief}: worker {absent[0]} is not there at that time")
-        staying = self._names[~np.isin(self._names, leaving)]
-        if not len(staying):
-            raise InputError(f"event: {event.brief} would leave no worker")
-        return staying
-
-    def _go_on_with(self, members: Names) -> None:
-        for router in [*self._routers, *([] if self._oracle is None else [self._oracle])]:
-            router.workers_changed(members)
+        elif self._queues is not None:
+            self._queues.leave(event.workers, time, crash=event.what == "crash")
         self._load_before[self._names] += self._load.vector
         self._carried = carried_over(self._carried + self._load.vector, self._names, members)
         self._load.workers_changed(len(members))
