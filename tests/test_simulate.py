@@ -226,6 +226,29 @@ def test_wrong_options_are_refused_by_name_rule_and_value(options, message):
         simulate(Zipf(1, 10, 10), [make("pkg", 5)], **options)
 
 
+@pytest.mark.parametrize(
+    ("scheme", "sources", "message"),
+    [
+        (
+            make("pkg", 10_000),
+            200_000,
+            "sources: must be at most 100,000 for pkg with 10,000 workers, which keeps 80,000",
+        ),
+        (
+            make("cg", 10, virtual=100_000),
+            10_000,
+            "sources: must be at most 399 for cg with 10 workers, which keeps 20,",
+        ),
+        (make("bounded", 100), 100_000, "sources: must be at most "),
+    ],
+    ids=["pkg", "cg", "bounded"],
+)
+def test_more_sources_than_there_is_memory_for_are_refused(scheme, sources, message):
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        simulate(Zipf(1, 10, 10), [scheme], sources=sources)
+    simulate(Zipf(1, 10, 10), [scheme], sources=sources, estimation="global")
+
+
 @pytest.mark.parametrize("text", ["", "oracle", "probe", "probe:", "probe:x", "probe:0", "probe:-1", "local:3"])
 def test_wrong_estimations_are_refused_with_those_allowed(text):
     message = f"estimation: must be local, global or probe:SECONDS (such as probe:60), not {text!r}"

@@ -15,7 +15,7 @@ from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, key_ids
 from unskew.kernels import allocating_kernel
 from unskew.key_table import SMALLEST
-from unskew.scheme import Scheme, Workers, require_integer
+from unskew.scheme import Scheme, Workers, registration_of, require_integer
 from unskew.simulate.estimation import parse_estimation
 from unskew.simulate.events import Event, parse_event
 from unskew.simulate.metrics import Keys
@@ -26,7 +26,7 @@ from unskew.streams import Chunk, Stream
 
 FEEDS = ("round_robin", "key")
 SOURCE_SALT = 2**31 - 1  # the hash that deals keys to sources: one that no scheme uses to choose a worker
-MOST_ESTIMATES = 10**9  # loads that all sources together keep
+MOST_BYTES = 8 * 10**9  # that the states of all sources together take at the start
 MOST_SOURCES = 1_000_000
 MOST_WORKERS = 10_000_000  # each has its load in every source and in the result
 
@@ -59,9 +59,8 @@ def simulate(
     require_integer("sources", sources, 1, MOST_SOURCES)
     for scheme in schemes:
         require_integer("workers", scheme.workers, 1, MOST_WORKERS)
-        if sources * scheme.workers > MOST_ESTIMATES and estimation != "global":
-            asked = f"{sources:,} x {scheme.workers:,}"
-            raise InputError(f"sources: sources x workers must be at most {MOST_ESTIMATES:,}, not {asked}")
+        if sources > 1 and estimation != "global":
+            _check_room(scheme, sources)
     require_integer("samples", samples, 1, 1_000_000)
     if feed not in FEEDS:
         raise InputError(f"feed: must be {' or '.join(FEEDS)}, not {feed!r}")
@@ -89,6 +88,17 @@ def simulate(
             progress(len(ids))
         started = clock.perf_counter()
     return [run.result(str(stream), feed, keys, key_seconds, stream_seconds) for run in runs]
+
+
+def _check_room(scheme: Scheme, sources: int) -> None:
+    """InputError where the sources' states would take more memory than may be."""
+    each = sum(array.nbytes for array in scheme.new_state())
+    if sources * each > MOST_BYTES:
+        name, most = registration_of(scheme).name, max(1, MOST_BYTES // each)
+        raise InputError(
+            f"sources: must be at most {most:,} for {name} with {scheme.workers:,} workers, which keeps {each:,} bytes "
+            f"a source (all together at most {MOST_BYTES:,}), not {sources:,}"
+        )
 
 
 def _load_kernels(schemes: Sequence[Scheme], queues: Queues | None) -> None:
