@@ -19,6 +19,7 @@ from unskew.spark import Feedback, aggregate, apply_split, repartition
 W = 4
 Batches = Iterator[pa.RecordBatch]
 SCHEMA = "n long not null, worker int"
+NOT_HEARD = r"^feedback: heard of \d of 4 workers, so nothing was learnt: "
 
 
 @pytest.fixture(scope="module")
@@ -95,7 +96,7 @@ def test_rows_and_schema_are_those_of_map_in_arrow(rows: DataFrame) -> None:
     def same(batches: Batches) -> Batches:
         yield from batches
 
-    done = feedback.timed(odd, same, odd.schema)
+    done = feedback.timed(repartition(odd, "a.b", W, feedback), same, odd.schema)
     assert done.columns == odd.columns
     assert sorted(done.collect()) == sorted(odd.collect())
     assert feedback.collect().tuples.sum() == 4000
@@ -107,7 +108,8 @@ def test_workers_without_rows_tell_nothing_and_no_rows_are_no_harm(rows: DataFra
     counts(feedback.timed(few, sleeping([0.0] * W), SCHEMA))
     assert feedback.collect().tuples.tolist() == [1]
     counts(feedback.timed(repartition(rows.where("id < 0"), "key", W, feedback), sleeping([0.0] * W), SCHEMA))
-    assert feedback.collect().tuples.tolist() == []
+    with pytest.warns(UserWarning, match=NOT_HEARD):
+        assert feedback.collect().tuples.tolist() == []
     assert np.bincount(feedback.router.state.holder).tolist() == [10] * W
 
 
@@ -148,6 +150,62 @@ def test_micro_batches_are_runs(rows: DataFrame, tmp_path: Path) -> None:
     assert sum(map(sum, heard)) == 4000
 
 
+def test_work_is_timed_whether_it_is_done_at_once_or_batch_by_batch(rows: DataFrame) -> None:
+    def at_once(batches: Batches) -> Batches:
+        all_rows = list(batches)
+        time.sleep(0.05)
+        return iter(all_rows)
+
+    feedback = Feedback(make("cg", W))
+    assert feedback.timed(repartition(rows, "key", W, feedback), at_once, rows.schema).count() == 4000
+    report = feedback.collect()
+    assert (report.tuples.sum(), len(report.workers)) == (4000, W)
+    assert (report.busy >= 0.05).all()
+
+
+def test_arrow_types_that_spark_takes_for_those_declared_are_taken_here_too(rows: DataFrame) -> None:
+    def large(batches: Batches) -> Batches:
+        for batch in batches:
+            yield pa.RecordBatch.from_pydict({"a": pa.array(["x"] * batch.num_rows, pa.large_string())})
+
+    feedback = Feedback(make("cg", W))
+    done = feedback.timed(repartition(rows, "key", W, feedback), large, "a string")
+    assert done.groupBy("a").count().collect() == [("x", 4000)]
+
+
+@pytest.mark.parametrize(
+    ("result", "message"),
+    [
+        (None, "function: must yield a pyarrow.RecordBatch, not NoneType"),
+        (pa.table({"a": [1]}), "function: must yield a pyarrow.RecordBatch, not Table"),
+        (pa.RecordBatch.from_pydict({"b": [1]}), r"function: must yield the columns \['a'\], not \['b'\]"),
+        (
+            pa.RecordBatch.from_pydict({"a": [1], "b": [1]}),
+            r"function: must yield the columns \['a'\], not \['a', 'b'\]",
+        ),
+    ],
+    ids=["none", "table", "other columns", "more columns"],
+)
+def test_what_a_function_may_not_yield(rows: DataFrame, result: object, message: str) -> None:
+    def wrong(batches: Batches) -> Batches:
+        yield result  # type: ignore[misc]
+
+    with pytest.raises(PythonException, match=message):
+        Feedback(make("cg", W)).timed(rows, wrong, "a long").collect()
+
+
+def test_other_partitions_than_those_of_the_workers_are_refused(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+    counts(feedback.timed(rows.repartition(W + 3), sleeping([0.0] * (W + 3)), SCHEMA))
+    with pytest.raises(
+        InputError, match=r"^feedback: timed must get the 4 partitions that repartition made, not 7 or more"
+    ):
+        feedback.collect()
+    counts(feedback.timed(rows.coalesce(2), sleeping([0.0] * W), SCHEMA))
+    with pytest.warns(UserWarning, match=NOT_HEARD):
+        feedback.collect()
+
+
 def test_a_run_that_failed_or_was_cut_short_tells_nothing(rows: DataFrame) -> None:
     feedback = Feedback(make("cg", W))
 
@@ -156,9 +214,12 @@ def test_a_run_that_failed_or_was_cut_short_tells_nothing(rows: DataFrame) -> No
 
     with pytest.raises(PythonException, match="of no use"):
         feedback.timed(repartition(rows, "key", W, feedback), fails, SCHEMA).collect()
-    assert feedback.collect().tuples.tolist() == []
+    with pytest.warns(UserWarning, match=NOT_HEARD):
+        assert feedback.collect().tuples.tolist() == []
     feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * W), SCHEMA).take(1)
-    assert feedback.collect().tuples.sum() < 4000
+    with pytest.warns(UserWarning, match=NOT_HEARD):
+        assert feedback.collect().tuples.tolist() == []
+    assert np.bincount(feedback.router.state.holder).tolist() == [10] * W
 
 
 def test_rows_that_nobody_asks_for_are_no_harm(rows: DataFrame) -> None:
@@ -166,7 +227,8 @@ def test_rows_that_nobody_asks_for_are_no_harm(rows: DataFrame) -> None:
     feedback = Feedback(make("cg", W))
     done = feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * W), SCHEMA)
     assert done.crossJoin(rows.sparkSession.range(0)).collect() == []
-    assert feedback.collect().tuples.tolist() == []
+    with pytest.warns(UserWarning, match=NOT_HEARD):
+        assert feedback.collect().tuples.tolist() == []
 
 
 def test_what_never_ran_is_not_waited_for_without_end(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +245,14 @@ def test_what_cannot_be(rows: DataFrame) -> None:
     feedback = Feedback(make("cg", W))
     with pytest.raises(InputError, match=r"^feedback: there is no run to learn from; "):
         feedback.collect()
-    for refused in ({"mode": "planned"}, {"plan": Plan("fanout", W, ())}):
+    for schema in ("a int, A int", "a int, __Unskew_done int"):
+        with pytest.raises(
+            InputError, match=r"^schema: must have different columns, none called __unskew_done, not a, "
+        ):
+            feedback.timed(rows, sleeping([]), schema)
+    with pytest.raises(TypeError, match=r"^schema: must be a StructType or a DDL string, not NoneType$"):
+        feedback.timed(rows, sleeping([]), None)  # type: ignore[arg-type]
+    for refused in ({"mode": "planned"}, {"mode": "nonsense"}, {"plan": Plan("fanout", W, ())}):
         with pytest.raises(InputError, match=r"^mode: "):
             repartition(rows, "key", W, feedback, **refused)
     with pytest.raises(InputError, match=r"^workers: must be the scheme's own 4, not 5$"):

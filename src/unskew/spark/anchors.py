@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from unskew.errors import InputError
 from unskew.hashing import NULL_KEY_ID, salts_for
-from unskew.spark.keys import column
+from unskew.spark.keys import free_name
 
 SLOT = "__unskew_slot"
 LOCALITY = "spark.shuffle.reduceLocality.enabled"
@@ -35,5 +35,6 @@ class Anchors:
         """``df.repartition(workers, *by)``, each partition where its anchor is."""
         slots = F.array(*map(F.lit, self._slots))
         worker = F.pmod(F.hash(*by), F.lit(self._workers))
-        placed = df.withColumn(SLOT, F.get(slots, worker)).repartition(self._workers, column(SLOT))
-        return placed.join(self._anchors.hint("shuffle_hash"), SLOT).drop(SLOT)
+        slot = free_name(df, SLOT)
+        placed = df.withColumn(slot, F.get(slots, worker)).repartition(self._workers, slot)
+        return placed.join(self._anchors.withColumnRenamed(SLOT, slot).hint("shuffle_hash"), slot).drop(slot)

@@ -2,6 +2,7 @@
 
 import threading
 import time
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -12,7 +13,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
-from unskew.errors import InputError
+from unskew.errors import InputError, InputTypeError
 from unskew.scheme import Router, Scheme, WorkerReport, registration_of
 from unskew.spark.anchors import Anchors
 from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema
@@ -21,6 +22,7 @@ DONE = "__unskew_done"  # what a task did, in one row a task, which is taken out
 DONE_TYPE = StructType(
     [StructField("worker", IntegerType()), StructField("rows", LongType()), StructField("busy", DoubleType())]
 )
+END = object()
 PATIENCE = 60.0  # seconds: Spark tells of a run shortly after its end
 
 
@@ -68,9 +70,14 @@ class Feedback:
         return self._anchors
 
     def timed(self, df: DataFrame, function: Callable[[Batches], Batches], schema: str | StructType) -> DataFrame:
-        """``df.mapInArrow(function, schema)``, with a look at the clock in each task. Nothing runs now."""
-        result = parsed_schema(df, schema) if isinstance(schema, str) else schema
-        nullable = StructType([*(StructField(f.name, f.dataType) for f in result), StructField(DONE, DONE_TYPE)])
+        """``df.mapInArrow(function, schema)``, with a look at the clock in each task. Nothing runs now.
+
+        `df` must have the partitions that `repartition` made, one a worker. All columns of the result may be null.
+        """
+        if not isinstance(schema, str | StructType):
+            raise InputTypeError(f"schema: must be a StructType or a DDL string, not {type(schema).__name__}")
+        fields = _checked_fields(parsed_schema(df, schema) if isinstance(schema, str) else schema)
+        nullable = StructType([*(StructField(f.name, f.dataType) for f in fields), StructField(DONE, DONE_TYPE)])
         self._observation = Observation()
         done = mapped(df, _timing(function, arrow_schema(nullable)), nullable)
         seen = done.observe(self._observation, F.collect_list(DONE).alias(DONE))
@@ -79,21 +86,44 @@ class Feedback:
     def collect(self) -> WorkerReport:
         """Tell the scheme what the workers did in the run that `timed` was last called for; also returned.
 
-        Call it after the first action on that DataFrame: a run of it counts, another one does not. Workers that had no
-        rows, or that did not get to the end of them (``take``, a run that failed), tell nothing.
+        Call it after the first action on that DataFrame, which is the run that counts: ``show`` or ``isEmpty`` use it
+        up. Where not all workers got to the end of their rows (those two, ``take``, a run that failed), nothing is
+        learnt and a warning says so. Workers without rows tell nothing. One run at a time: not for several threads.
         """
         if self._observation is None:
             raise InputError("feedback: there is no run to learn from; first call timed and run what it returns")
-        told = {row["worker"]: row for row in _observed(self._observation) if row["rows"]}  # once, also if retried
+        done = {row["worker"]: row for row in _observed(self._observation)}  # each once, also if it was retried
         self._observation = None
+        everyone = self._router.scheme.workers
+        if max(done, default=0) >= everyone:
+            raise InputError(
+                f"feedback: timed must get the {everyone} partitions that repartition made, not {max(done) + 1} or more"
+            )
+        if len(done) < everyone:
+            warnings.warn(
+                f"feedback: heard of {len(done)} of {everyone} workers, so nothing was learnt: the run was cut short "
+                "(take, show, isEmpty), failed, had no rows, or timed did not get what repartition returned",
+                stacklevel=2,
+            )
+            done = {}
         self._runs += 1
-        workers = np.array(sorted(told), np.int64)
-        rows = np.array([told[worker]["rows"] for worker in workers.tolist()], np.int64)
-        busy = np.array([told[worker]["busy"] for worker in workers.tolist()], np.float64)
-        longest = float(busy.max(initial=1e-9))
-        report = WorkerReport(workers, rows, rows, busy, np.zeros_like(rows), longest, float(self._runs))
+        report = _report_of({worker: row for worker, row in done.items() if row["rows"]}, self._runs)
         self._router.observe(report)
         return report
+
+
+def _report_of(done: dict[int, Any], run: int) -> WorkerReport:
+    workers = np.array(sorted(done), np.int64)
+    rows = np.array([done[worker]["rows"] for worker in workers.tolist()], np.int64)
+    busy = np.array([done[worker]["busy"] for worker in workers.tolist()], np.float64)
+    return WorkerReport(workers, rows, rows, busy, np.zeros_like(rows), float(busy.max(initial=1e-9)), float(run))
+
+
+def _checked_fields(schema: StructType) -> list[StructField]:
+    names = [DONE, *(name.lower() for name in schema.names)]  # Spark ignores case by default
+    if len(set(names)) < len(names):
+        raise InputError(f"schema: must have different columns, none called {DONE}, not {', '.join(schema.names)}")
+    return schema.fields
 
 
 def _observed(observation: Observation) -> list[Any]:
@@ -136,23 +166,32 @@ def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callab
                 rows += batch.num_rows
                 yield batch
 
-        results = iter(function(fed()))
-        while True:
+        def clocked(step: Callable[[], Any]) -> Any:
+            nonlocal busy
             began = time.perf_counter()
-            result = next(results, None)
+            done = step()
             busy += time.perf_counter() - began
-            if result is None:
-                break
-            yield _with_column(result, schema)
+            return done
+
+        results = iter(clocked(lambda: function(fed())))  # which may do all of its work now, or row by row
+        types = schema
+        while (result := clocked(lambda: next(results, END))) is not END:
+            batch = _with_column(result, schema)
+            types = batch.schema  # Spark takes others than it declares, such as large_string, but the same in all
+            yield batch
         context = TaskContext.get()
         assert context is not None  # this runs in a task
-        done = {DONE: {"worker": context.partitionId(), "rows": rows, "busy": busy}}
-        yield pa.RecordBatch.from_pylist([done], schema)
+        done = {DONE: {"worker": context.partitionId(), "rows": rows, "busy": max(0.0, busy)}}
+        yield pa.RecordBatch.from_pylist([done], types)
 
     return work
 
 
-def _with_column(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
-    columns = {name: batch[name] for name in schema.names[:-1]}
+def _with_column(batch: Any, schema: pa.Schema) -> pa.RecordBatch:
+    if not isinstance(batch, pa.RecordBatch):
+        raise InputTypeError(f"function: must yield a pyarrow.RecordBatch, not {type(batch).__name__}")
+    names = schema.names[:-1]
+    if sorted(batch.schema.names) != sorted(names):
+        raise InputError(f"function: must yield the columns {names}, not {batch.schema.names}")
     nothing = pa.nulls(batch.num_rows, schema.field(DONE).type)
-    return pa.RecordBatch.from_arrays([*columns.values(), nothing], [*columns, DONE])
+    return pa.RecordBatch.from_arrays([*(batch[name] for name in names), nothing], schema.names)

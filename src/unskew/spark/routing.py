@@ -138,7 +138,7 @@ def _told(scheme: str | Scheme | Feedback, mode: str, plan: Plan | None) -> tupl
     """The scheme, the mode and what routers start with, where the scheme may be one to which workers have told."""
     if not isinstance(scheme, Feedback):
         return scheme, mode, None
-    if mode == "planned" or plan is not None:
+    if mode not in ("auto", "online") or plan is not None:
         raise InputError("mode: what workers tell is for live routers, so it must be 'online', without a plan")
     return scheme.router.scheme, "online", scheme.router.to_bytes()
 
