@@ -24,8 +24,9 @@ demo: setup ## the main job on a local Spark: hash, round robin and PKG side by 
 
 .PHONY: test
 test: setup check ## style, types and all tests
-	$(BIN)/python -m pytest
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -m "not spark and not compiled"
+	$(BIN)/python -m pytest -q -n auto -m "not spark"
+	$(BIN)/python -m pytest -m spark
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto -m "not spark and not compiled"
 
 .PHONY: check
 check: $(READY) ## ruff and mypy
