@@ -28,6 +28,15 @@ class Worker:
     def next_done(self, now):
         return now + self.left / self.capacity if self.queue else None
 
+    def wait(self):
+        """How long one more tuple would be there."""
+        return ((self.left if self.queue else 0) + max(1, len(self.queue))) / self.capacity
+
+
+def share(work, seconds):
+    """Utilisation: infinite where there is work in no time."""
+    return work / seconds if seconds > 0 else math.inf if work else 0
+
 
 class Run:
     """`events` are (what, message or None, time or None, argument); `tuples` are (key id, time)."""
@@ -43,6 +52,7 @@ class Run:
         self.since = Counter()  # tuples of each member since workers last came or went
         self.told = Counter()  # the same for a probe, and what each had before; a new one as the least of the others
         self.imbalances = []
+        self.looks = []  # after each tuple
         self.load, self.pairs = Counter(), set()
         self.makespan = Fraction(0)
         period = getattr(scheme, "report_every", None)
@@ -95,6 +105,7 @@ class Run:
             total = sum(self.since.values())
             self.imbalances.append(max(self.since.values()) - Fraction(total, len(self.members)))
             self.arrive(name, time, source)
+            self.looks.append(self.look(time, rate))
         self.last = latest
         if messages:
             self.finish(messages, rate)
@@ -136,14 +147,39 @@ class Run:
         worker.work += 1 / worker.capacity
         worker.longest = max(worker.longest, len(worker.queue))
 
+    def there(self, worker, end):
+        """From when to when it was there, where `end` is the end."""
+        since = self.start if worker.joined is None else max(worker.joined, self.start)
+        return since, end if worker.gone is None else worker.gone
+
+    def look(self, time, rate):
+        """What a sample after this tuple has to tell, by member; all else is a difference of two looks."""
+        tuples = len(self.imbalances)
+        gap = 1 / Fraction(rate) if rate else (time - self.start) / max(1, tuples - 1)
+        seconds = {}
+        for name, worker in self.workers.items():
+            since, until = self.there(worker, time + gap)
+            seconds[name] = max(Fraction(0), until - since)
+        return {
+            "time": time,
+            "now": time + self.stalled,
+            "stalled": self.stalled,
+            "members": self.members,
+            "waiting": {name: len(worker.queue) for name, worker in self.workers.items()},
+            "lost": sum(worker.lost for worker in self.workers.values()),
+            "done": len(self.latencies),
+            "waits": [self.workers[name].wait() for name in self.members],
+            "work": {name: worker.work for name, worker in self.workers.items()},
+            "seconds": seconds,
+        }
+
     def finish(self, messages, rate):
         gap = 1 / Fraction(rate) if rate else (self.last - self.start) / max(1, messages - 1)
         self.waiting = sum(len(worker.queue) for worker in self.workers.values())
         self.utilisation = {}
         for name, worker in self.workers.items():
-            since = self.start if worker.joined is None else max(worker.joined, self.start)
-            until = self.last + gap if worker.gone is None else worker.gone
-            self.utilisation[name] = worker.work / (until - since) if until > since else 0
+            since, until = self.there(worker, self.last + gap)
+            self.utilisation[name] = share(worker.work, until - since)
         while any(worker.queue for worker in self.workers.values()):
             self.advance(self.now + 1)
 

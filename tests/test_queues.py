@@ -72,7 +72,9 @@ def check(result, heard, naive):
     assert result.mean_imbalance_fraction == pytest.approx(float(sum(naive.imbalances)) / result.messages**2)
     assert result.utilisation == pytest.approx([float(u) for u in naive.utilisation.values()])
     present = [float(naive.utilisation[name]) for name in naive.members]
-    assert result.utilisation_imbalance == pytest.approx(max(present) - sum(present) / len(present), rel=1e-9, abs=1e-9)
+    imbalance = max(present) - sum(present) / len(present) if max(present) < np.inf else np.inf
+    assert result.utilisation_imbalance == pytest.approx(imbalance, rel=1e-9, abs=1e-9)
+    check_samples(result, naive)
     if len(latencies):
         assert result.latency_exact
         assert result.latency_mean == pytest.approx(latencies.mean())
@@ -83,6 +85,39 @@ def check(result, heard, naive):
         assert result.throughput == pytest.approx(len(latencies) / float(naive.makespan))
     assert result.capacity == [naive.capacity[name] for name in naive.workers]
     assert heard == naive.heard
+
+
+def check_samples(result, naive):
+    before = {"done": 0, "now": naive.start, "work": {}, "seconds": {}}
+    assert result.queue_samples[-1].messages == result.messages
+    for sample in result.queue_samples:
+        look = naive.looks[sample.messages - 1]
+        queues = [look["waiting"][name] for name in look["members"]]
+        waits = [float(wait) for wait in look["waits"]]
+        assert (sample.time, sample.done, sample.lost) == (look["time"], look["done"], look["lost"])
+        assert (sample.waiting, sample.stalled) == (sum(look["waiting"].values()), look["stalled"])
+        assert (sample.longest_queue, sample.shortest_queue) == (max(queues), min(queues))
+        assert (sample.longest_wait, sample.shortest_wait) == pytest.approx((max(waits), min(waits)))
+
+        noted = np.array([float(latency) for latency in naive.latencies[before["done"] : look["done"]]])
+        seconds = float(look["now"] - before["now"])
+        assert sample.throughput == (pytest.approx(len(noted) / seconds) if seconds > 0 else None)
+        assert sample.latency_mean == (pytest.approx(noted.mean()) if len(noted) else None)
+        for rank in (50, 95, 99):
+            found = getattr(sample, f"latency_p{rank}")
+            expected = np.percentile(noted, rank, method="inverted_cdf") if len(noted) else None
+            assert found == expected or found == pytest.approx(expected, rel=1 / 256)
+
+        for prefix, work_before, seconds_before in (("", {}, {}), ("recent_", before["work"], before["seconds"])):
+            shares = []
+            for name in look["members"]:
+                work = look["work"][name] - work_before.get(name, 0)
+                there = look["seconds"][name] - seconds_before.get(name, 0)
+                shares.append(float(naive_queues.share(work, there)))
+            assert getattr(sample, f"{prefix}utilisation_max") == pytest.approx(max(shares))
+            assert getattr(sample, f"{prefix}utilisation_mean") == pytest.approx(sum(shares) / len(shares))
+        assert sample.recent_utilisation_min == pytest.approx(min(shares))
+        before = look
 
 
 # ---------------------------------------------------------------- against the twin
@@ -248,6 +283,29 @@ def test_without_a_rate_tuples_come_at_their_own_times_late_ones_at_the_latest_s
     (result,) = simulate(stream, [make("hash", 1)], queues=Queues())
     assert result.rate is None
     assert (result.makespan, result.latency_max) == (6.0, 2.0)  # done at 6, 7, 10, 11
+
+
+def test_work_in_no_time_does_not_look_like_idleness():
+    stream = Given((1,) * 20, times=(5.0,) * 20)
+    (result,) = simulate(stream, [make("hash", 2)], queues=Queues())
+    (busy,) = {0, 1} - {result.load.index(0)}
+    assert result.utilisation[busy] == result.utilisation_max == result.utilisation_imbalance == np.inf
+    assert result.utilisation[1 - busy] == 0
+    for sample in result.queue_samples:
+        assert sample.utilisation_max == sample.recent_utilisation_mean == np.inf
+        assert sample.recent_utilisation_min == 0
+    assert Result.from_dict(json.loads(json.dumps(result.to_dict()))) == result
+
+
+def test_late_tuples_are_counted_where_the_latest_time_seen_matters():
+    stream = Given((1, 2, 3, 4, 5), times=(5.0, 2.0, 5.0, 9.0, 8.0), cut=2)
+
+    def late(**options):
+        return simulate(stream, [make("pkg", 2)], **options)[0].late
+
+    assert late(queues=Queues()) == late(estimation="probe:1") == late(events=["t=3 add"]) == 2
+    assert late(queues=Queues(rate=1.0)) == 0
+    assert late() is None
 
 
 def test_results_with_queues_are_plain_values_and_come_back():

@@ -31,6 +31,7 @@ class Agenda:
     def __init__(self, entries: Sequence[Entry]) -> None:
         self._entries = entries
         self._latest = -np.inf
+        self.late = 0  # tuples with a time before an earlier one's
 
     @property
     def empty(self) -> bool:
@@ -41,6 +42,7 @@ class Agenda:
         clock = np.maximum.accumulate(times) if len(times) else times
         clock = np.maximum(clock, self._latest)
         self._latest = float(clock[-1]) if len(clock) else self._latest
+        self.late += int(np.count_nonzero(times < clock))
         return clock
 
     def segments(self, clock: Times, first: int) -> Iterator[slice]:

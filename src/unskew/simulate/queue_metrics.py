@@ -2,8 +2,10 @@
 
 Latency is from a tuple's arrival in the queue until it is done. Utilisation U_w is what was asked of a worker over what
 it can do (Consistent Grouping, section VI, "assigned messages over capacity"): the seconds of work in its tuples over
-the seconds that it was there; above 1 its queue grows. Throughput is tuples done a second. The makespan is from the
-first arrival until the last tuple is done; nothing else is as sensitive to one slow or overloaded worker.
+the seconds that it was there, by the stream's clock; infinity where it got work in no time at all. While it is above 1
+the queue grows, up to its bound where it has one, and then the stream waits, which its clock does not count. Throughput
+is tuples done a second. The makespan is from the first arrival until the last tuple is done; nothing else is as
+sensitive to one slow or overloaded worker.
 """
 
 from collections.abc import Sequence
@@ -31,7 +33,7 @@ class QueueSample(NamedTuple):
     messages: int
     time: float  # by the stream's clock
     waiting: int  # tuples at all workers
-    longest_queue: int  # at one worker, at this moment
+    longest_queue: int  # at one of the workers that are there, at this moment
     done: int
     lost: int
     stalled: float  # seconds
@@ -42,7 +44,7 @@ class QueueSample(NamedTuple):
     latency_p99: float | None
     utilisation_mean: float  # over the workers that are there, since each has been
     utilisation_max: float
-    shortest_queue: int  # at one worker, at this moment
+    shortest_queue: int  # the same
     longest_wait: float  # seconds until a tuple that comes to the slowest queue now would be done
     shortest_wait: float  # the same of the quickest
     recent_utilisation_mean: float
@@ -117,7 +119,7 @@ class QueueRun:
         return np.maximum(0.0, np.minimum(self._left, end) - np.maximum(self._joined, self._start))
 
     def _utilisation(self) -> npt.NDArray[np.float64]:
-        """Of each worker by name; 0 for one that has not been there."""
+        """Of each worker by name; 0 for one that got nothing."""
         return _share(self.workers.work, self._seconds())
 
     def _recent_utilisation(self) -> npt.NDArray[np.float64]:
@@ -141,7 +143,7 @@ class QueueRun:
             messages=self._messages,
             time=self._time,
             waiting=int(workers.waiting.sum()),
-            longest_queue=int(workers.waiting.max()),
+            longest_queue=int(waiting.max()),
             done=int(workers.done.sum()),
             lost=int(workers.lost.sum()),
             stalled=workers.stalled,
@@ -168,6 +170,7 @@ class QueueRun:
             moment.after(earlier, self._start) for earlier, moment in zip(moments, moments[1:], strict=False) if moment
         ]
         workers, utilisation, present = self.workers, self._utilisation(), self._present
+        highest, mean = float(utilisation[present].max()), float(utilisation[present].mean())
         waiting = samples[-1].waiting if samples else 0
         workers.finish()
         done = int(workers.done.sum())
@@ -184,8 +187,8 @@ class QueueRun:
             "latency_max": workers.latencies.highest,
             "latency_exact": workers.latencies.exact,
             "utilisation": utilisation[:names].tolist(),
-            "utilisation_max": float(utilisation[present].max()),
-            "utilisation_imbalance": float(utilisation[present].max() - utilisation[present].mean()),
+            "utilisation_max": highest,
+            "utilisation_imbalance": highest - mean if highest < np.inf else np.inf,
             "throughput": done / makespan if makespan > 0 else None,
             "makespan": makespan,
             "stalled": workers.stalled,
@@ -194,4 +197,4 @@ class QueueRun:
 
 
 def _share(work: npt.NDArray[np.float64], seconds: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.divide(work, seconds, out=np.zeros(len(seconds)), where=seconds > 0)
+    return np.divide(work, seconds, out=np.where(work > 0, np.inf, 0.0), where=seconds > 0)

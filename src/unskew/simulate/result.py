@@ -59,16 +59,18 @@ class Result:
     latency_p99: float | None = None
     latency_max: float | None = None
     latency_exact: bool | None = None  # whether percentiles are exact, else off by at most 1/256 of themselves
-    utilisation: list[float] | None = field(default=None, repr=False)  # of each worker by name
+    utilisation: list[float] | None = field(default=None, repr=False)  # of each worker by name; inf: work in no time
     utilisation_max: float | None = None  # of the workers that are there at the end
     utilisation_imbalance: float | None = None  # highest less mean, of these
     throughput: float | None = None  # tuples done a second, until the last is done
     makespan: float | None = None  # from the first arrival until the last tuple is done
     stalled: float | None = None  # seconds that the stream waited for room in a queue
     queue_samples: list[QueueSample] | None = field(default=None, repr=False)
+    # where there are queues, events or probes, which follow the latest time seen
+    late: int | None = None  # tuples with a time before an earlier one's; with a rate there are none
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, ready for JSON."""
+        """Plain values, for JSON; an infinite one stays so."""
         queue_samples = None if self.queue_samples is None else [sample._asdict() for sample in self.queue_samples]
         return asdict(self) | {
             "samples": [sample._asdict() for sample in self.samples],

@@ -67,6 +67,11 @@ class Run:
         self._agenda = Agenda(self._entries())
         self._seconds = 0.0
 
+    @property
+    def _has_clock(self) -> bool:
+        """Whether anything follows the latest time seen."""
+        return self._queues is not None or not self._agenda.empty
+
     def _entries(self) -> list[Entry]:
         entries: list[Entry] = []
         if self._queues is not None and self._setting.queues is not None and self._listening:
@@ -95,7 +100,7 @@ class Run:
         if self._queues is not None:
             times = self._queues.times(position, times)
         chosen = np.empty(len(ids), np.int32)
-        latest = times if self._queues is None and self._agenda.empty else self._agenda.clock(times)
+        latest = self._agenda.clock(times) if self._has_clock else times
         for part in self._agenda.segments(latest, position):
             first = position + part.start
             sources = None if entry is None else entry[part]
@@ -205,6 +210,7 @@ class Run:
             members=self._names.tolist() if self._setting.events else None,
             events=self._took_place if self._setting.events else None,
             **({} if self._queues is None else self._queues.result(self._next_name)),
+            late=self._agenda.late if self._has_clock else None,
         )
 
 
