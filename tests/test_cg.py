@@ -166,6 +166,13 @@ def test_cg_section_6_a_who_finds_nobody_idle_gives_to_who_was_overloaded_least_
     assert held(source) == [10, 11, 10, 9]  # nobody is left to give to
 
 
+def test_nobody_gives_to_one_that_is_overloaded_with_its_last_virtual_worker():
+    source = router(2, virtual=2, probe_capacity=True)
+    tell(source, {0: BUSY, 1: IDLE})
+    tell(source, {0: BUSY, 1: BUSY})
+    assert held(source) == [1, 3]
+
+
 def test_the_opposite_wish_goes_to_the_end_of_the_other_queue():
     source = router(4, virtual=5)
     tell(source, {0: IDLE, 1: BUSY})
@@ -334,6 +341,7 @@ def test_those_that_stay_keep_their_proportions_and_a_new_one_gets_the_mean():
         ([1, 99, 200], [0, 1], [3, 297]),
         ([1, 1, 1], [0, 1], [2, 1]),
         ([3], [5, 6], [2, 1]),
+        ([3, 47], [0, 1, 2, 3], [2, 24, 12, 12]),
     ],
 )
 def test_virtual_workers_are_shared_out_in_proportion(start, members, expected):
@@ -363,6 +371,13 @@ def test_what_came_last_is_also_the_first_to_go_when_workers_change_and_afterwar
     tell(source, {2: BUSY, 1: IDLE})
     tell(source, {1: BUSY, 0: IDLE})  # hands on what it has just got
     assert sets_held(source) == [{0, 2, 5, 7}, {1, 3}, {4, 6}]
+
+
+def test_what_a_worker_inherits_has_come_to_it_too():
+    source = router(2, virtual=4)
+    source.workers_changed([1])
+    source.workers_changed([1, 9])
+    assert sets_held(source) == [{1, 3, 5, 7}, {0, 2, 4, 6}]
 
 
 def test_reports_are_asked_for_every_slot():

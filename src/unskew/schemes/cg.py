@@ -71,10 +71,10 @@ class State(NamedTuple):
     sent: Counts  # [virtual workers] tuples this source has sent to each
     total: Counts  # [1] their sum, before the present tuple
     holder: npt.NDArray[np.int32]  # [virtual workers] the worker that has it
-    came: Counts  # [virtual workers] number of the move that brought it there; 0 from the start
+    came: Counts  # [virtual workers] number of the change that brought it there; 0 from the start
     asks: Counts  # [workers] place in the queue of idle workers; negative: in that of busy ones; 0: in none
     overloaded: Counts  # [workers] number of the last report in which it asked for less; 0: in none
-    last: Counts  # [3] the last place given in the queues, the number of the last move, of the last report
+    last: Counts  # [3] the last place given in the queues, the number of the last change of holders, of the last report
 
 
 @kernel
@@ -181,14 +181,14 @@ class ConsistentGrouping(NamedTuple):
         came_later[order] = np.searchsorted(holder[order], holder[order], side="right") - 1 - np.arange(total)
         moving = np.flatnonzero((holder < 0) | (came_later < surplus[holder]))
         came = state.came.copy()
-        came[moving] = state.last[1] + 1 + np.arange(len(moving))
+        came[moving] = state.last[1] + 1
         holder[moving] = np.repeat(np.arange(len(after)), np.maximum(-surplus, 0))
         return scheme, scheme.new_state()._replace(
             sent=state.sent.copy(),
             total=state.total.copy(),
             holder=holder,
             came=came,
-            last=np.array([0, state.last[1] + len(moving), 0]),
+            last=np.array([0, state.last[1] + 1, 0]),
         )
 
 
@@ -203,8 +203,8 @@ def _hand_over(state: State, givers: Counts, takers: Counts) -> None:
     order = np.lexsort((state.came, state.holder))
     virtual = order[np.searchsorted(state.holder[order], givers, side="right") - 1]
     state.holder[virtual] = takers
-    state.came[virtual] = state.last[1] + 1 + np.arange(len(virtual))
-    state.last[1] += len(virtual)
+    state.last[1] += 1
+    state.came[virtual] = state.last[1]
     state.asks[givers] = state.asks[takers] = 0
 
 
