@@ -44,6 +44,8 @@ def main() -> None:
         _leave(2, f"{error.format_message()}{allowed}; see: unskew {known} --help")
     except OSError as error:
         _leave(1, f"cannot go on: {error}")
+    except MemoryError as error:
+        _leave(1, f"out of memory: {error}")
     except (typer.Abort, KeyboardInterrupt):
         _leave(130, "stopped")
 

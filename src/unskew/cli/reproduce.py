@@ -58,8 +58,9 @@ def reproduce(
     chosen = PAPERS[paper].chosen(only or [])
     folder = out or fresh_path(Path("-".join(["unskew-reproduce", paper, *(only or [])])))
     check_folder(folder, force)
-    new_figure()  # if pictures cannot be drawn, this says so now rather than after the grid
     streams = _data_folder(data)
+    _check_master(master)
+    new_figure()  # if pictures cannot be drawn, this says so now rather than after the grid
     settings = Settings(paper, streams, quick, seed, _options(quick, streams, seed))
     jobs = [job for experiment in chosen for job in experiment.jobs(settings)]
     with _spark(master) as spark:
@@ -93,6 +94,15 @@ def _options(quick: bool, data: Path, seed: int) -> str:
     return "".join(typed)
 
 
+def _check_master(master: str) -> None:
+    if not master.startswith(tuple(MASTERS)):  # Spark would say the same, but late and with a long trace
+        raise _no_master(master)
+
+
+def _no_master(master: str) -> InputError:
+    return InputError(f"master: Spark does not start on {master!r}; allowed are {', '.join(MASTERS.values())}")
+
+
 @contextmanager
 def _spark(master: str) -> Iterator[Any]:
     """The active session, or a new one that ends with the command."""
@@ -116,9 +126,6 @@ def _new_session(master: str, closing: ExitStack) -> Any:
 
     from unskew.spark.local import local_spark, require_java
 
-    refused = InputError(f"master: Spark does not start on {master!r}; allowed are {', '.join(MASTERS.values())}")
-    if not master.startswith(tuple(MASTERS)):  # Spark would say the same, but with a long trace
-        raise refused
     try:
         if master.startswith("local"):
             folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="unskew-")))
@@ -126,7 +133,7 @@ def _new_session(master: str, closing: ExitStack) -> Any:
         require_java()
         session = SparkSession.builder.master(master).appName("unskew reproduce").getOrCreate()
     except (PySparkException, Py4JError):
-        raise refused from None
+        raise _no_master(master) from None
     closing.callback(session.stop)
     return session
 
