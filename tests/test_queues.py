@@ -229,6 +229,19 @@ def test_samples_tell_of_the_time_since_the_one_before():
     assert (throughput * times).tolist() == pytest.approx(done.tolist())
 
 
+def test_samples_tell_of_the_workers_that_are_there():
+    """Worker 0 does not get done with what it has, and goes; worker 2 comes after all of that."""
+    queues = Queues(rate=4.0, capacity="100, 0:0.01")
+    events = ["t=32 remove 0", "t=64 add"]
+    (result,) = simulate(Zipf(0, 10, 96), [make("shuffle", 2)], queues=queues, samples=10, events=events)
+    before, after = (result.queue_samples[i] for i in (1, 3))  # messages 32 and 64
+    assert (before.longest_queue, after.longest_queue, after.shortest_queue) == (16, 1, 1)
+    assert (before.waiting, after.waiting) == (17, 17)
+    assert before.longest_wait > 1600 > 1 > after.longest_wait
+    assert before.utilisation_max > 1 > after.utilisation_max
+    assert before.recent_utilisation_max > 1 > after.recent_utilisation_max
+
+
 def test_samples_tell_of_both_extremes_and_of_recent_utilisation():
     """Shuffle to a fast and a slow worker: after half of the stream they change places."""
     queues = Queues(rate=4.0, capacity="0:4, 1:1")

@@ -1,7 +1,6 @@
 """Reads ``name(parameter=value, ...)``, the way streams and schemes are written on the command line."""
 
 import ast
-import math
 from typing import Any, NamedTuple
 
 from unskew.errors import InputError
@@ -31,8 +30,10 @@ def parse_call(text: str) -> Call | None:
 
 
 def _value(expression: ast.expr) -> Any:
-    """What a literal, or the name inf, stands for."""
-    return math.inf if isinstance(expression, ast.Name) and expression.id == "inf" else ast.literal_eval(expression)
+    """What a literal, or one of the names inf and nan, stands for."""
+    if isinstance(expression, ast.Name) and expression.id in ("inf", "nan"):
+        return float(expression.id)
+    return ast.literal_eval(expression)
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:

@@ -53,4 +53,6 @@ def make_queues(
         if feedback_delay is not None:
             raise InputError("feedback-delay: needs queues; add --utilisation, --rate or --capacity")
         return None
+    if bound is not None and bound < 1:
+        raise InputError(f"queue-bound: must be a whole number of tuples of at least 1, not {bound}")
     return Queues(rate, utilisation, capacity or 1.0, bound, feedback_delay or 0.0)

@@ -1,5 +1,7 @@
 """`unskew simulate`: schemes side by side on a stream."""
 
+import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +14,8 @@ from unskew import simulate as simulator
 from unskew.cli.choosing import make_queues, make_schemes
 from unskew.cli.output import check_can_write, console, group_size, notes, print_json, progress_bar, sparkline
 from unskew.plots import check_picture, save_runs
-from unskew.scheme import registration
-from unskew.simulate import Keys, Result, parse_event
+from unskew.scheme import Scheme, registration, registration_of
+from unskew.simulate import Keys, Queues, Result, parse_event
 from unskew.streams import parse
 
 DEFAULT_STREAM = "zipf(z=1.0, keys=10_000, messages=1_000_000)"
@@ -113,6 +115,7 @@ def simulate(
     for text, happening in events:
         if str(happening) not in (results[0].events or []):
             notes.print(f"event: '{text}' was due after the last message and did not take place", markup=False)
+    _remark(results, schemes, queues)
     if plot is not None:
         save_runs(results, plot, [name_of(result) for result in results])
         notes.print(f"picture written to {plot}", markup=False, soft_wrap=True)
@@ -123,7 +126,22 @@ def simulate(
         _show(results)
 
 
-NARROWEST = 78  # columns; a smaller terminal wraps the table rather than hide its numbers
+def _remark(results: Sequence[Result], schemes: Sequence[Scheme], queues: Queues | None) -> None:
+    """Say what the user may not have meant."""
+    deaf = [registration_of(scheme).name for scheme in schemes if hasattr(scheme, "observe")]
+    if deaf and queues is None:
+        listen = f"{', '.join(dict.fromkeys(deaf))} {'listens' if len(set(deaf)) == 1 else 'listen'} to workers"
+        notes.print(
+            f"{listen}; without --rate, --utilisation or --capacity nobody tells anything", style="dim", soft_wrap=True
+        )
+    late, messages = results[0].late or 0, results[0].messages
+    if 2 * late > messages:
+        came = f"{late:,} of {messages:,} tuples came late, after one of a later time, and count as of that time"
+        notes.print(f"{came}: is the stream sorted by time?", style="dim", soft_wrap=True)
+
+
+NARROWEST_NAME = 8  # columns for the names of schemes, which fold where there is no room; numbers are always whole
+PREFIXES = {-3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P", 6: "E"}  # powers of 1000
 LEGEND = """max/mean: highest load over mean load. I: highest load less the mean, as a share of
 all messages, at the end and averaged through time. replicas: (worker, key) pairs;
 xKG: over one a key; xbound: over the fewest that allow perfect balance ({bound:,}).
@@ -132,7 +150,8 @@ M/s: million messages routed and measured a second."""
 
 QUEUE_LEGEND = """latency: seconds from arrival until done, mean and percentiles{how}. queue: the most
 tuples ever at a worker. max U: work asked of a worker over what it can do.
-done/s: throughput. makespan: seconds from the first arrival until all is done."""
+done/s: throughput. makespan: seconds from the first arrival until all is done.
+m, u, n: thousandths, millionths, billionths; k, M, G: thousands and so on."""
 CHANGED_LEGEND = "Workers came or went: max/mean and I(m) are of those there, since the last time."
 
 
@@ -144,10 +163,8 @@ def _show(results: list[Result]) -> None:
         f"{first.estimation} load estimation"
     )
     names = [name_of(result) for result in results]
-    table = _table("scheme", "max/mean", "I(m)/m", "avg I/m", "replicas", "xKG", "xbound", "M/s")
-    for name, result in zip(names, results, strict=True):
-        table.add_row(
-            name,
+    rows = [
+        (
             f"{result.max_over_mean:.3f}",
             f"{result.imbalance_fraction:.1e}",
             f"{result.mean_imbalance_fraction:.1e}",
@@ -156,9 +173,12 @@ def _show(results: list[Result]) -> None:
             f"{result.replicas_over_lower_bound:.2f}",
             f"{result.messages_per_second / 1e6:.3g}",
         )
-    console.print(table, width=max(NARROWEST, console.width), crop=False)
+        for result in results
+    ]
+    _print_table(names, ("max/mean", "I(m)/m", "avg I/m", "replicas", "xKG", "xbound", "M/s"), rows)
     if first.makespan is not None:
-        console.print(_queue_table(results, names), width=max(NARROWEST, console.width), crop=False)
+        headers = ("latency", "p50", "p95", "p99", "queue", "max U", "done/s", "makespan")
+        _print_table(names, headers, [_queue_row(result) for result in results])
     highest = max(max(result.load) for result in results)
     width = max(len(name) for name in names)
     grouped = group_size(len(first.load))
@@ -169,7 +189,7 @@ def _show(results: list[Result]) -> None:
     for name, result in zip(names, results, strict=True):
         remarks = "" if result.agreement is None else f"  agrees with the oracle on {result.agreement:.1%}"
         remarks += f"  lost by crashes: {result.lost:,}" if result.lost else ""
-        remarks += f"  waited {_short(result.stalled)} s for room in a queue" if result.stalled else ""
+        remarks += f"  waited {_short(result.stalled)}s for room in a queue" if result.stalled else ""
         console.print(f"  {name:{width}} |{sparkline(result.load, highest)}|{remarks}", soft_wrap=True)
     console.print(LEGEND.format(bound=first.replicas_lower_bound), style="dim", soft_wrap=True)
     if first.makespan is not None:
@@ -179,29 +199,37 @@ def _show(results: list[Result]) -> None:
         console.print(CHANGED_LEGEND, style="dim", soft_wrap=True)
 
 
-def _table(*headers: str) -> Table:
-    table = Table(*headers, box=SIMPLE_HEAD, pad_edge=False)
-    for column in table.columns:
-        column.no_wrap = True
-        column.justify = "left" if column.header == "scheme" else "right"
-    return table
+def _print_table(names: Sequence[str], headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Names fold where the terminal is narrow. One that is too narrow for the numbers wraps the lines."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
+    table.add_column("scheme", overflow="fold")
+    for header in headers:
+        table.add_column(header, justify="right", no_wrap=True)
+    for name, row in zip(names, rows, strict=True):
+        table.add_row(escape(name), *row)
+    longest = max(map(len, ("scheme", *names)))
+    numbers = console.measure(table, options=console.options.update(width=10**6)).maximum - longest
+    table.columns[0].width = min(longest, max(NARROWEST_NAME, console.width - numbers))
+    table.width = numbers + table.columns[0].width
+    console.print(table, crop=False)
 
 
-def _queue_table(results: list[Result], names: list[str]) -> Table:
-    table = _table("scheme", "latency", "p50", "p95", "p99", "queue", "max U", "done/s", "makespan")
-    for name, result in zip(names, results, strict=True):
-        latencies = (result.latency_mean, result.latency_p50, result.latency_p95, result.latency_p99)
-        rest = (result.longest_queue, result.utilisation_max, result.throughput, result.makespan)
-        table.add_row(name, *map(_short, latencies + rest))
-    return table
+def _queue_row(result: Result) -> tuple[str, ...]:
+    latencies = (result.latency_mean, result.latency_p50, result.latency_p95, result.latency_p99)
+    highest = result.utilisation_max
+    share = "-" if highest is None or highest == math.inf else f"{highest:.3g}"
+    rest = (result.longest_queue, result.throughput, result.makespan)
+    queue, throughput, makespan = map(_short, rest)
+    return (*map(_short, latencies), queue, share, throughput, makespan)
 
 
 def _short(number: float | None) -> str:
-    """Three significant digits, with k, M or G."""
+    """Three significant digits, with a prefix where it is from 1000 on or below 0.1."""
     if number is None:
         return "-"
-    unit = min(3, max(0, len(f"{number:.0f}") - 1) // 3)
-    return f"{number / 1000**unit:.3g}{('', 'k', 'M', 'G')[unit]}"
+    exponent = int(f"{number:.2e}".partition("e")[2])
+    power = 0 if exponent == -1 else exponent // 3
+    return f"{number / 1000.0**power:.3g}{PREFIXES[power]}" if power in PREFIXES else f"{number:.2e}"
 
 
 def _counted(number: int, what: str) -> str:
