@@ -13,7 +13,7 @@ import listener as listening
 import naive_queues
 from listener import listener  # noqa: F401  (a fixture)
 from samples import scheme_for
-from test_simulate import Given, skewed
+from test_simulate import Given, metrics_of, skewed
 from unskew import SCHEMES, InputError, make
 from unskew.simulate import Event, Queues, Result, simulate
 from unskew.simulate import latency as latency_module
@@ -319,6 +319,35 @@ def test_late_tuples_are_counted_where_the_latest_time_seen_matters():
     assert late(queues=Queues()) == late(estimation="probe:1") == late(events=["t=3 add"]) == 2
     assert late(queues=Queues(rate=1.0)) == 0
     assert late() is None
+
+
+@pytest.mark.parametrize("bound", [None, 2])
+def test_seconds_since_1970_are_as_exact_as_seconds_since_the_start(bound):
+    """As floats they are 2.4e-7 apart. Gaps and slots are multiples of that, so that the times themselves are exact."""
+    gaps = np.random.default_rng(0).integers(0, 40, 300) / 2**22
+    queues = Queues(capacity="3e6, 1:1e5", bound=bound, feedback_delay=2**-20)
+    results, reports = [], []
+    for start in (0.0, 2.0**30):
+        listening.HEARD.clear()
+        times = start + np.cumsum(gaps)
+        events = [Event("capacity", time=float(times[100]), capacity="1:2e5"), Event("crash", message=200, workers=[0])]
+        stream = skewed(300, times=tuple(times.tolist()))
+        (result,) = simulate(stream, [listening.Listener(5, 2**-15)], sources=2, queues=queues, events=events)
+        samples = [sample._replace(time=sample.time - start) for sample in result.queue_samples]
+        results.append(metrics_of(result) | {"samples": None, "queue_samples": samples, "events": None})
+        reports.append(
+            [(*map(np.ndarray.tolist, heard[:5]), heard.seconds, heard.now - start) for heard in listening.HEARD]
+        )
+    assert results[0] == results[1]
+    assert reports[0] == reports[1]
+    assert len(reports[0]) > 10
+
+
+def test_a_tuple_of_a_fast_worker_takes_as_long_as_it_takes():
+    stream = skewed(3, times=(1.6e9, 1.6e9 + 1, 1.6e9 + 2))
+    (result,) = simulate(stream, [make("hash", 2)], queues=Queues(capacity=3e6))
+    assert (result.latency_p50, result.latency_max) == pytest.approx((1 / 3e6, 1 / 3e6))
+    assert result.makespan == pytest.approx(2 + 1 / 3e6, rel=1e-12)
 
 
 def test_results_with_queues_are_plain_values_and_come_back():

@@ -56,11 +56,11 @@ class _Moment(NamedTuple):
     """A sample before it is compared with the one before it."""
 
     sample: QueueSample
-    now: float  # by the workers' clock
+    now: float  # by the workers' clock, from the first arrival on
     latencies: Snapshot
 
-    def after(self, earlier: "_Moment | None", start: float) -> QueueSample:
-        done, now, latencies = (0, start, NOTHING) if earlier is None else (earlier.sample.done, *earlier[1:])
+    def after(self, earlier: "_Moment | None") -> QueueSample:
+        done, now, latencies = (0, 0.0, NOTHING) if earlier is None else (earlier.sample.done, *earlier[1:])
         seconds = self.now - now
         throughput = (self.sample.done - done) / seconds if seconds > 0 else None
         values: dict[str, Any] = {"throughput": throughput, **self.latencies.since(latencies)}
@@ -114,9 +114,10 @@ class QueueRun:
 
     def _seconds(self) -> npt.NDArray[np.float64]:
         """How long each worker has been there, by name."""
-        gap = (self._time - self._start) / max(1, self._messages - 1) if self.rate is None else 1.0 / self.rate
-        end = self._time + gap  # each tuple stands for the time until the next one
-        return np.maximum(0.0, np.minimum(self._left, end) - np.maximum(self._joined, self._start))
+        since_first = self._time - self._start
+        gap = since_first / max(1, self._messages - 1) if self.rate is None else 1.0 / self.rate
+        end = since_first + gap  # each tuple stands for the time until the next one
+        return np.maximum(0.0, np.minimum(self._left - self._start, end) - np.maximum(self._joined - self._start, 0.0))
 
     def _utilisation(self) -> npt.NDArray[np.float64]:
         """Of each worker by name; 0 for one that got nothing."""
@@ -161,20 +162,18 @@ class QueueRun:
             recent_utilisation_max=float(recent.max()),
             recent_utilisation_min=float(recent.min()),
         )
-        return _Moment(sample, self._time + workers.stalled, workers.latencies.snapshot())
+        return _Moment(sample, self._time - self._start + workers.stalled, workers.latencies.snapshot())
 
     def result(self, names: int) -> dict[str, Any]:
         """The fields of a Result, after all queues have run empty; `names` workers have been there in all."""
         moments: list[_Moment | None] = [None, *self._samples.samples]
-        samples = [
-            moment.after(earlier, self._start) for earlier, moment in zip(moments, moments[1:], strict=False) if moment
-        ]
+        samples = [moment.after(earlier) for earlier, moment in zip(moments, moments[1:], strict=False) if moment]
         workers, utilisation, present = self.workers, self._utilisation(), self._present
         highest, mean = float(utilisation[present].max()), float(utilisation[present].mean())
         waiting = samples[-1].waiting if samples else 0
         workers.finish()
         done = int(workers.done.sum())
-        makespan = workers.last_done - self._start if done else 0.0
+        makespan = workers.last_done if done else 0.0
         return {
             "rate": self.rate,
             "capacity": self._capacity[:names].tolist(),

@@ -5,7 +5,8 @@ in a pool of nodes, one a tuple that is at the worker: 16 bytes a tuple that wai
 change of capacity, a crash or a full queue meets exactly the tuples that are there at that moment.
 
 There are two clocks. The *stream's clock* is that of the tuples' times, of routers, events and reports. It stands still
-while the stream waits for room in a full queue; the *workers' clock* runs on. They differ by the time stalled so far.
+while the stream waits for room in a full queue; the *workers' clock* runs on. It starts at 0 when the first tuple
+arrives: seconds since 1970 as floats are a quarter of a microsecond apart, which a fast worker needs for a tuple.
 
 Arrays are by worker name. A kernel settles a worker, that is, accounts for what it has finished, when it next looks.
 """
@@ -38,7 +39,7 @@ class Lines(NamedTuple):
     tail: npt.NDArray[np.int32]  # [names] node of its last tuple
     told: npt.NDArray[np.uint8]  # [listening sources, names] 1: executed a tuple of that source in this slot of time
     clock: Floats  # [2] seconds stalled so far; when the last tuple was done
-    arrived: Floats  # [nodes] by the workers' clock
+    arrived: Floats  # [nodes] by the workers' clock, as all times here
     source: npt.NDArray[np.int32]  # [nodes] which source sent it
     after: npt.NDArray[np.int32]  # [nodes] the next one in its queue, or in the list of free nodes
     free: npt.NDArray[np.int32]  # [2] first free node, number of free nodes
@@ -48,9 +49,9 @@ class Lines(NamedTuple):
 def _advance(lines, record, workers, times, arriving, sources, bound):
     """Account for what worker `workers[i]` has finished by `times[i]`, and put a tuple that arrives then in its queue.
 
-    `times` are by the stream's clock, which stands still while the queue of the tuple's worker is full. With `arriving`
-    False nothing arrives. Arrays and running values are taken out of the tuples once, before the loop: it is the inmost
-    one of every run with queues.
+    `times` are by the stream's clock, which stands still while the queue of the tuple's worker is full, but from the
+    first arrival on. With `arriving` False nothing arrives. Arrays and running values are taken out of the tuples once,
+    before the loop: it is the inmost one of every run with queues.
     """
     service, waiting, finish, began, busy, done, longest, head, tail, told, clock, arrived, source, after, free = lines
     stalled, last_done = clock
@@ -114,6 +115,7 @@ class QueuedWorkers:
         names = len(service)
         self.latencies = Latencies()
         self.lost = np.zeros(names, np.int64)
+        self._start = 0.0  # when the first tuple arrived, by the stream's clock
         self._bound = 2**62 if bound is None else bound
         self._names = np.arange(names, dtype=np.int32)
         self._lines = Lines(
@@ -139,8 +141,15 @@ class QueuedWorkers:
 
     def serve(self, chosen: npt.NDArray[np.int32], times: Floats, sources: npt.NDArray[np.int32]) -> None:
         """The tuples arrive at the workers `chosen`; `sources` may be empty where no source listens."""
+        if len(times) and not len(self._lines.arrived):
+            self._start = float(times[0])
         self._make_room(len(chosen))
-        _advance(self._lines, self.latencies.record, chosen, times, True, sources, self._bound)
+        moments = times - self._start if self._start else times
+        _advance(self._lines, self.latencies.record, chosen, moments, True, sources, self._bound)
+
+    def _now(self, time: float) -> float:
+        """`time` by the workers' clock."""
+        return time - self._start + self.stalled
 
     def _make_room(self, more: int) -> None:
         waiting = len(self._lines.arrived) - int(self._lines.free[1])
@@ -162,14 +171,14 @@ class QueuedWorkers:
     def settle(self, time: float) -> None:
         """Account for all that is finished by `time`."""
         self._make_room(0)
-        moments = np.full(len(self._names), time)
+        moments = np.full(len(self._names), time - self._start)
         _advance(self._lines, self.latencies.record, self._names, moments, False, NO_SOURCES, self._bound)
 
     def set_service(self, service: Floats, time: float) -> None:
         """From `time` on; what waits is executed at the new speed, and what is in work too, from where it is."""
         self.settle(time)
         self._work, self._worked_for = self.work, self.sent
-        now, lines = time + self.stalled, self._lines
+        now, lines = self._now(time), self._lines
         changed = service != lines.service
         left = (lines.finish - now) * service / lines.service
         lines.finish[changed] = now + left[changed]
@@ -183,21 +192,21 @@ class QueuedWorkers:
             lost = lines.waiting[worker]
             if lost:
                 self.lost[worker] += lost
-                lines.busy[worker] += time + self.stalled - lines.began[worker]
+                lines.busy[worker] += self._now(time) - lines.began[worker]
                 lines.after[lines.tail[worker]] = lines.free[0]  # the whole queue becomes free nodes
                 lines.free[:] = lines.head[worker], lines.free[1] + lost
                 lines.waiting[worker] = 0
 
     def start_slot(self, time: float) -> None:
         """A slot of time begins; no worker has finished anything since the last one ended."""
-        self._slot_start = (time + self.stalled, self.sent, self._lines.done.copy(), self._busy(time))
+        self._slot_start = (time, self.stalled, self.sent, self._lines.done.copy(), self._busy(time))
 
     def end_slot(self, time: float) -> Slot:
         """What was done since the slot began; the next one begins."""
         self.settle(time)
-        began, sent_before, done_before, busy_before = self._slot_start
+        began, stalled_before, sent_before, done_before, busy_before = self._slot_start
         self.start_slot(time)
-        now, sent, done, busy = self._slot_start
+        _, stalled, sent, done, busy = self._slot_start
         lines = self._lines
         slot = Slot(
             told=lines.told.copy(),
@@ -205,7 +214,7 @@ class QueuedWorkers:
             tuples=done - done_before,
             busy=busy - busy_before,
             waiting=lines.waiting.copy(),
-            seconds=now - began,
+            seconds=time - began + stalled - stalled_before,
         )
         lines.told[:] = 0
         return slot
@@ -213,18 +222,19 @@ class QueuedWorkers:
     def _busy(self, time: float) -> Floats:
         """Seconds that each worker has worked until `time`, when all is settled."""
         lines = self._lines
-        return lines.busy + np.where(lines.waiting > 0, time + self.stalled - lines.began, 0.0)
+        return lines.busy + np.where(lines.waiting > 0, self._now(time) - lines.began, 0.0)
 
     @property
     def next_done(self) -> float:
         """When the next tuple will be done, if none comes; infinity where none waits."""
         lines = self._lines
-        return float(np.min(lines.finish, where=lines.waiting > 0, initial=np.inf)) - self.stalled
+        first = float(np.min(lines.finish, where=lines.waiting > 0, initial=np.inf))
+        return first - self.stalled + self._start
 
     def finishes_by(self, time: float) -> bool:
         """Whether a tuple will be done by `time`, when nothing is settled beyond it."""
         lines = self._lines
-        return bool(((lines.waiting > 0) & (lines.finish <= time + self.stalled)).any())
+        return bool(((lines.waiting > 0) & (lines.finish <= self._now(time))).any())
 
     def finish(self) -> None:
         """Let all queues run empty."""
@@ -237,7 +247,7 @@ class QueuedWorkers:
 
     @property
     def last_done(self) -> float:
-        """When the last tuple so far was done, by the workers' clock."""
+        """Seconds from the first arrival until the last tuple so far was done."""
         return float(self._lines.clock[1])
 
     @property
@@ -259,7 +269,7 @@ class QueuedWorkers:
     def waits(self, time: float) -> Floats:
         """How long a tuple that came to each worker at `time`, when all is settled, would be there."""
         lines = self._lines
-        first = np.where(lines.waiting > 0, lines.finish - (time + self.stalled), 0.0)
+        first = np.where(lines.waiting > 0, lines.finish - self._now(time), 0.0)
         return first + (np.maximum(lines.waiting - 1, 0) + 1) * lines.service
 
     @property
