@@ -161,6 +161,7 @@ def test_times_are_seconds_timestamps_or_their_text(times):
 
 def test_whole_seconds_dates_and_nanoseconds_are_times_too():
     assert seconds(pa.array([1, 2], pa.int32()), "t").tolist() == [1, 2]
+    assert seconds(pa.array([2**53]), "t").tolist() == seconds(pa.array([str(2**53)]), "t").tolist() == [2.0**53]
     assert seconds(pa.array([datetime.date(1970, 1, 2)]), "t").tolist() == [86_400]
     assert seconds(pa.array([1_500_000_001], pa.timestamp("ns")), "t").tolist() == [1.5]
 
@@ -171,6 +172,10 @@ def test_whole_seconds_dates_and_nanoseconds_are_times_too():
         (pa.array([1.0, None]), "time: column 't' has 1 nulls; every tuple needs its time"),
         (pa.array([1.0, float("nan")]), "time: column 't' must hold finite times, not nan"),
         (pa.array(["inf"]), "time: column 't' must hold finite times, not inf"),
+        (pa.array([1_600_000_000 * 10**9]), "time: column 't' must hold seconds from -2^53 to 2^53, not 1.6e+18: "),
+        (pa.array([2**64 - 1], pa.uint64()), "time: column 't' must hold seconds from -2^53 to 2^53, not 1.84467e+19"),
+        (pa.array([0.0, -1.6e18]), "time: column 't' must hold seconds from -2^53 to 2^53, not -1.6e+18: divide nano"),
+        (pa.array(["1600000000000000000"]), "time: column 't' must hold seconds from -2^53 to 2^53, not 1.6e+18: "),
         (pa.array(["soon"]), "time: column 't' must hold seconds or timestamps: "),
         (pa.array([[1.0]]), "time: column 't' must hold seconds or timestamps: "),
     ],

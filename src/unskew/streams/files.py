@@ -24,6 +24,7 @@ from unskew.streams.stream import CHUNK, Chunk, Stream, require
 TABLES = (".parquet", ".csv")
 WORDS = (".txt", ".text", ".md", ".log")
 TEXT_BLOCK = 1 << 20  # bytes
+MOST_SECONDS = 2.0**53  # whole seconds are exact up to here
 CSV_BLOCK = 1 << 25  # bytes: the longest row that can be read
 
 
@@ -219,7 +220,7 @@ def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
         if pa.types.is_temporal(times.type):
             microseconds = times.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
             times = pc.divide(microseconds.cast(pa.float64(), safe=False), 1e6)
-        result = times.cast(pa.float64())
+        result = times.cast(pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise InputError(f"time: column {name!r} must hold seconds or timestamps: {_one_line(error)}") from None
     if result.null_count:
@@ -227,6 +228,10 @@ def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
     moments = np.asarray(result, np.float64)
     if not np.isfinite(moments).all():
         raise InputError(f"time: column {name!r} must hold finite times, not {moments[~np.isfinite(moments)][0]}")
+    beyond = moments[np.abs(moments) > MOST_SECONDS]
+    if len(beyond):
+        hint = "divide nanoseconds by 1e9, or give timestamps"
+        raise InputError(f"time: column {name!r} must hold seconds from -2^53 to 2^53, not {beyond[0]:g}: {hint}")
     return moments
 
 
