@@ -1,6 +1,6 @@
 """The simulator with exact replicas: stream, key table, routing and metrics. How it grows with keys K and sources S.
 
-Then what queues add: latency, queue lengths and utilisation; bounded queues, events.
+Then what queues add: latency, queue lengths and utilisation; bounded queues, events; reports to a scheme that listens.
 """
 
 from timing import console, interleaved, show
@@ -39,6 +39,19 @@ def main() -> None:
     }
     cases = {name: (lambda o=option: simulate(stream, [scheme], **o)) for name, option in options.items()}
     show("pkg, zipf z=1", interleaved(cases), MESSAGES, "no queues")
+
+    console.rule(
+        "Schemes with queues at utilisation 0.8: W = 100, S = 1, K = 10,000; cg hears of 100 workers each 10 s"
+    )
+    cases = {
+        f"{name}, {how}": (lambda n=name, q=queues: simulate(stream, [make(n, 100)], queues=q))
+        for name in ("hash", "pkg", "porc", "cg")
+        for how, queues in (("no queues", None), ("queues", Queues(utilisation=0.8)))
+    }
+    cases["cg, queues, a slot of 60 s"] = lambda: simulate(
+        stream, [make("cg", 100, slot=60.0)], queues=Queues(utilisation=0.8)
+    )
+    show("zipf z=1", interleaved(cases), MESSAGES, "pkg, queues")
 
 
 if __name__ == "__main__":

@@ -51,18 +51,17 @@ class Feedback(Periodic):
         The slots between would tell nothing to anybody. There may be any number of them: queues may hardly move.
         """
         tick = min(tick, np.floor(self._workers.next_done / self._period))
-        while tick > self._tick and self._workers.finishes_by(
-            tick * self._period
-        ):  # what is done then is of the slot before
-            tick -= 1
+        while tick > self._tick and self._workers.finishes_by(tick * self._period):
+            tick -= 1  # what is done as a slot begins is of the one before
         if tick > self._tick:
             self._tick = tick
             self._workers.start_slot(tick * self._period)
 
     def _deliver(self, source: int, slot: Slot, end: float, _: float) -> None:
         router = self._routers[source]
-        slots = np.flatnonzero(slot.told[source][router.members])  # those that have left meanwhile tell nothing
-        names = router.members[slots]
+        members = router.members
+        slots = np.flatnonzero(slot.told[source][members])  # those that have left meanwhile tell nothing
+        names = members[slots]
         if len(names):
             router.observe(
                 WorkerReport(
