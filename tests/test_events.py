@@ -210,6 +210,11 @@ def test_a_scheme_that_cannot_follow_is_refused_by_name_before_the_run(name, eve
         (["t=9s remove 1", "t=8s remove 1"], None, "event: 't=9s remove 1': worker 1 is not there at that time"),
         (["t=7 remove 1", "t=3s remove 1"], Queues(rate=2.0), "event: 't=7 remove 1': worker 1 is not there at that"),
         (["t=6 remove 1", "t=3s remove 1"], Queues(rate=2.0), "event: 't=3s remove 1': worker 1 is not there at that"),
+        (
+            ["t=6 add", "t=5 capacity 6:2"],
+            Queues(),
+            "capacity: there is no worker 6; workers are 0..5, added ones incl",
+        ),
         (["t=6 remove 0-3", "t=3.1s crash 4"], Queues(rate=2.0), "event: 't=3.1s crash 4' would leave no worker"),
     ],
 )

@@ -14,7 +14,7 @@ import naive_queues
 from listener import listener  # noqa: F401  (a fixture)
 from samples import scheme_for
 from test_simulate import Given, metrics_of, skewed
-from unskew import SCHEMES, InputError, make
+from unskew import SCHEMES, InputError, Router, make
 from unskew.simulate import Event, Queues, Result, simulate
 from unskew.simulate import latency as latency_module
 from unskew.simulate.latency import Latencies, note
@@ -181,6 +181,17 @@ def test_a_longer_run_with_everything_in_it_is_the_naive_simulators_too(bound):
     assert result.stalled > 0 or bound is None
     assert len(heard) > 50
     assert len(result.events) == 5
+
+
+@pytest.mark.parametrize("what", ["capacity", "crash"])
+def test_what_happens_in_a_long_pause_meets_the_slot_of_its_own_time(what):
+    """Tuples take 256 s each and the next comes after 500 s; at 101 s workers become fast, or one crashes."""
+    stream = Given((1, 1, 1, 2, 3, 4, 1), times=(0.0, 0.0, 0.0, 1.0, 1.0, 500.0, 501.0))
+    busiest = int(Router(make("hash", WORKERS)).route(stream.key_ids[:1])[0])
+    events = [(what, None, 101, dict.fromkeys(range(WORKERS), 4.0) if what == "capacity" else busiest)]
+    result, heard, naive = run_both("listener", stream, capacity=[2.0**-8] * WORKERS, events=events)
+    check(result, heard, naive)
+    assert heard
 
 
 # ---------------------------------------------------------------- what they promise
@@ -450,14 +461,19 @@ def test_pauses_of_a_million_slots_cost_nothing():
 @pytest.fixture
 def few_slots(monkeypatch):
     """A run that walks through every slot of time, however many there are, fails rather than not to end."""
-    ended, end_slot = [], QueuedWorkers.end_slot
 
-    def counted(self, time):
-        ended.append(time)
-        assert len(ended) < 5000
-        return end_slot(self, time)
+    def limited(method):
+        calls = []
 
-    monkeypatch.setattr(QueuedWorkers, "end_slot", counted)
+        def counted(self, time):
+            calls.append(time)
+            assert len(calls) < 5000
+            return method(self, time)
+
+        return counted
+
+    for name in ("end_slot", "finishes_by"):
+        monkeypatch.setattr(QueuedWorkers, name, limited(getattr(QueuedWorkers, name)))
 
 
 @pytest.mark.usefixtures("few_slots")
@@ -465,7 +481,7 @@ def few_slots(monkeypatch):
     ("period", "queues"),
     [
         (1e-6, Queues(utilisation=0.8)),
-        (1e-6, Queues(utilisation=2.0, bound=3)),
+        (1e-6, Queues(utilisation=2.0, capacity="1, 1:0.7", bound=3)),
         (10.0, Queues(utilisation=0.8, capacity=1e-9)),
         (1e-7, Queues(rate=1e3, capacity="0:1000, 1:1e-9", feedback_delay=0.05)),
     ],

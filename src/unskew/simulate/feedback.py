@@ -50,7 +50,7 @@ class Feedback(Periodic):
 
         The slots between would tell nothing to anybody. There may be any number of them: queues may hardly move.
         """
-        tick = min(tick, np.floor(self._workers.next_done / self._period))
+        tick = float(min(tick, np.floor(self._workers.next_done / self._period)))
         while tick > self._tick and self._workers.finishes_by(tick * self._period):
             tick -= 1  # what is done as a slot begins is of the one before
         if tick > self._tick:

@@ -50,7 +50,6 @@ def rehearse(scheme: Scheme, events: Sequence[Event], rate: float | None, length
     if not changes:
         return
     router, members, next_name = Router(scheme), np.arange(scheme.workers), scheme.workers
-    router.route(np.zeros(1, np.uint64))  # tables without a key might be taken for none
     in_order = _in_order(changes, rate)
     if in_order is None:
         tell([router], changes[0], members)
