@@ -406,7 +406,7 @@ def test_most_keys_keep_their_worker_when_one_comes():
 def test_there_must_be_a_virtual_worker_for_each_worker():
     source = router(2, virtual=2)
     source.workers_changed(range(4))
-    with pytest.raises(InputError, match=r"^workers: must be an integer from 1 to 4, not 5$"):
+    with pytest.raises(InputError, match=r"^workers: 4 virtual workers are enough for 4 workers, not for 5$"):
         source.workers_changed(range(5))
     assert held(source) == [1, 1, 1, 1]
 

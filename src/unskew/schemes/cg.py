@@ -170,8 +170,9 @@ class ConsistentGrouping(NamedTuple):
     def resized(self, state: State, before: Names, after: Names) -> "tuple[ConsistentGrouping, State]":
         """For other workers: the same virtual workers, as few as possible of them with another holder."""
         total, stays = len(state.sent), np.isin(after, before)
+        if len(after) > total:
+            raise InputError(f"workers: {total} virtual workers are enough for {total} workers, not for {len(after)}")
         scheme = self._replace(workers=len(after), total=total)
-        scheme.check()
         slot_of = {name: slot for slot, name in enumerate(after.tolist())}
         holder = np.array([slot_of.get(name, -1) for name in before.tolist()], np.int32)[state.holder]  # -1: has left
         held = np.bincount(holder[holder >= 0], minlength=len(after))
