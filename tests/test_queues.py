@@ -489,7 +489,7 @@ def few_slots(monkeypatch):
 )
 def test_slots_in_which_nobody_finishes_a_tuple_cost_nothing(period, queues):
     listening.HEARD.clear()
-    events = ["t=100 capacity 1:1e-8", "t=200 add", "t=300 remove 0"]
+    events = ["t=100 capacity 1:0.01", "t=200 add", "t=300 remove 0"]
     simulate(skewed(400), [listening.Listener(2, period)], queues=queues, events=events)
     assert listening.HEARD
     for report in listening.HEARD:
