@@ -506,10 +506,14 @@ def test_times_that_cannot_be_cut_into_slots_are_refused():
         (skewed(2, times=(0.0, 1.6e18)), "1.6e+18"),
         (skewed(2, times=(-1.6e18, 0.0)), "-1.6e+18"),
     ):
-        message = f"report_every: must be at least 178 where the stream's clock shows {shown} seconds, not 10; are its "
+        message = (
+            f"report_every: must be more than 178 where the stream's clock shows {shown} seconds, not 10; are its "
+        )
         with pytest.raises(InputError, match=f"^{re.escape(message)}"):
             simulate(stream, [listening.Listener(2, 10.0)], queues=Queues())
     simulate(nanoseconds, [listening.Listener(2, 1000.0)], queues=Queues())
+    last = skewed(3, times=(2.0**53 - 4, 2.0**53 - 2, 2.0**53 - 1))
+    simulate(last, [listening.Listener(2, 1.0)], queues=Queues(capacity=1e-3))
 
 
 def test_the_oracle_of_a_scheme_that_listens_is_refused():

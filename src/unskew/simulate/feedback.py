@@ -28,9 +28,11 @@ class Feedback(Periodic):
 
     def begin(self, clock: Times, first: int) -> None:
         for time in clock[[0, -1]].tolist() if len(clock) else ():
-            if abs(time) > MOST_SLOTS * self._period:  # one slot more would be the same number
-                least = f"at least {abs(time) / MOST_SLOTS:.3g} where the stream's clock shows {time:g} seconds"
-                raise InputError(f"report_every: must be {least}, not {self._period:g}; are its times in seconds?")
+            if abs(time / self._period) >= MOST_SLOTS:  # one slot more would be the same number
+                least = f"{abs(time) / MOST_SLOTS:.3g} where the stream's clock shows {time:g} seconds"
+                raise InputError(
+                    f"report_every: must be more than {least}, not {self._period:g}; are its times in seconds?"
+                )
         super().begin(clock, first)
 
     def start(self, time: float) -> None:
