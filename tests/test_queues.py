@@ -1,8 +1,6 @@
-"""Queues, capacities, events and reports against a naive simulation of every completion; and what they promise."""
+"""What queues promise: times, latencies, utilisation, samples. `test_queue_twin` compares them with a naive twin."""
 
 import json
-import re
-from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -10,191 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import listener as listening
-import naive_queues
 from listener import listener  # noqa: F401  (a fixture)
 from samples import scheme_for
 from test_simulate import Given, metrics_of, skewed
-from unskew import SCHEMES, InputError, Router, make
+from unskew import SCHEMES, make
 from unskew.simulate import Event, Queues, Result, simulate
 from unskew.simulate import latency as latency_module
 from unskew.simulate.latency import Latencies, note
-from unskew.simulate.workers import QueuedWorkers
 from unskew.streams import Evolving, Zipf
 
 pytestmark = pytest.mark.usefixtures("listener")
-POWERS = [0.25, 0.5, 1.0, 2.0, 4.0]  # all arithmetic is exact then, ties included
-WORKERS = 4
-
-
-def text_of(event):
-    what, message, time, argument = event
-    when = f"t={message}" if time is None else f"t={time}s"
-    if what == "capacity":
-        return f"{when} capacity " + ",".join(f"{name}:{value}" for name, value in argument.items())
-    return f"{when} {what} {'' if argument is None else argument}"
-
-
-def run_both(name, stream, *, sources=1, capacity, events=(), probe=None, bound=None, rate=None, delay=0.0, period=2.0):
-    listening.HEARD.clear()
-    scheme = make(name, WORKERS, **({"report_every": period} if name == "listener" else {}))
-    queues = Queues(rate=rate, capacity=capacity, bound=bound, feedback_delay=delay)
-    (result,) = simulate(
-        stream,
-        [scheme],
-        sources=sources,
-        queues=queues,
-        events=[text_of(event) for event in events],
-        estimation="local" if probe is None else f"probe:{probe}",
-    )
-    heard = [tuple(part.tolist() if isinstance(part, np.ndarray) else part for part in r) for r in listening.HEARD]
-    listening.HEARD.clear()
-    tuples = [(key, time) for key, time, _ in stream.tuples]
-    options = {"sources": sources, "capacity": capacity, "events": events, "probe": probe}
-    naive = naive_queues.Run(scheme, tuples, **options, bound=bound, rate=rate, delay=delay)
-    return result, heard, naive
-
-
-def check(result, heard, naive):
-    workers = naive.workers.values()
-    latencies = np.array([float(latency) for latency in naive.latencies])
-    assert result.load == [naive.load[name] for name in naive.workers]
-    assert result.replicas == len(naive.pairs)
-    assert result.done == len(latencies) == sum(worker.done for worker in workers)
-    assert result.lost == sum(worker.lost for worker in workers)
-    assert result.waiting == naive.waiting
-    assert result.longest_queue == max(worker.longest for worker in workers)
-    assert result.makespan == pytest.approx(float(naive.makespan))
-    assert result.stalled == pytest.approx(float(naive.stalled))
-    assert result.members in (None, naive.members)
-    assert result.imbalance == pytest.approx(
-        float(max(naive.since.values(), default=0) - Fraction(sum(naive.since.values()), len(naive.members)))
-    )
-    assert result.mean_imbalance_fraction == pytest.approx(float(sum(naive.imbalances)) / result.messages**2)
-    assert result.utilisation == pytest.approx([float(u) for u in naive.utilisation.values()])
-    present = [float(naive.utilisation[name]) for name in naive.members]
-    imbalance = max(present) - sum(present) / len(present) if max(present) < np.inf else np.inf
-    assert result.utilisation_imbalance == pytest.approx(imbalance, rel=1e-9, abs=1e-9)
-    check_samples(result, naive)
-    if len(latencies):
-        assert result.latency_exact
-        assert result.latency_mean == pytest.approx(latencies.mean())
-        assert result.latency_max == pytest.approx(latencies.max())
-        for rank in (50, 95, 99):
-            expected = np.percentile(latencies, rank, method="inverted_cdf")
-            assert getattr(result, f"latency_p{rank}") == pytest.approx(expected)
-        assert result.throughput == pytest.approx(len(latencies) / float(naive.makespan))
-    assert result.capacity == [naive.capacity[name] for name in naive.workers]
-    assert heard == naive.heard
-
-
-def check_samples(result, naive):
-    before = {"done": 0, "now": naive.start, "work": {}, "seconds": {}}
-    assert result.queue_samples[-1].messages == result.messages
-    for sample in result.queue_samples:
-        look = naive.looks[sample.messages - 1]
-        queues = [look["waiting"][name] for name in look["members"]]
-        waits = [float(wait) for wait in look["waits"]]
-        assert (sample.time, sample.done, sample.lost) == (look["time"], look["done"], look["lost"])
-        assert (sample.waiting, sample.stalled) == (sum(look["waiting"].values()), look["stalled"])
-        assert (sample.longest_queue, sample.shortest_queue) == (max(queues), min(queues))
-        assert (sample.longest_wait, sample.shortest_wait) == pytest.approx((max(waits), min(waits)))
-
-        noted = np.array([float(latency) for latency in naive.latencies[before["done"] : look["done"]]])
-        seconds = float(look["now"] - before["now"])
-        assert sample.throughput == (pytest.approx(len(noted) / seconds) if seconds > 0 else None)
-        assert sample.latency_mean == (pytest.approx(noted.mean()) if len(noted) else None)
-        for rank in (50, 95, 99):
-            found = getattr(sample, f"latency_p{rank}")
-            expected = np.percentile(noted, rank, method="inverted_cdf") if len(noted) else None
-            assert found == expected or found == pytest.approx(expected, rel=1 / 256)
-
-        for prefix, work_before, seconds_before in (("", {}, {}), ("recent_", before["work"], before["seconds"])):
-            shares = []
-            for name in look["members"]:
-                work = look["work"][name] - work_before.get(name, 0)
-                there = look["seconds"][name] - seconds_before.get(name, 0)
-                shares.append(float(naive_queues.share(work, there)))
-            assert getattr(sample, f"{prefix}utilisation_max") == pytest.approx(max(shares))
-            assert getattr(sample, f"{prefix}utilisation_mean") == pytest.approx(sum(shares) / len(shares))
-        assert sample.recent_utilisation_min == pytest.approx(min(shares))
-        before = look
-
-
-# ---------------------------------------------------------------- against the twin
-
-
-@st.composite
-def cases(draw):
-    numbers = draw(st.lists(st.integers(0, 12), min_size=1, max_size=40))
-    gaps = st.sampled_from([0.0, 0.0, 0.125, 0.5, 1.0, 8.0, 50.0, -3.0])
-    times = np.cumsum(draw(st.lists(gaps, min_size=len(numbers), max_size=len(numbers)))).tolist()
-    events, present, coming = [], set(range(WORKERS)), WORKERS
-    moment = 0
-    by_time = draw(st.booleans())
-    for what in draw(st.lists(st.sampled_from(["add", "remove", "crash", "capacity"]), max_size=4)):
-        moment += draw(st.integers(0, 10))
-        argument = None
-        if what == "add":
-            present.add(coming)
-            coming += 1
-        elif what == "capacity":
-            argument = {draw(st.integers(0, WORKERS - 1)): draw(st.sampled_from(POWERS))}
-        elif len(present) > 1:
-            argument = draw(st.sampled_from(sorted(present)))
-            present.remove(argument)
-        else:
-            continue
-        events.append((what, None, moment, argument) if by_time else (what, moment, None, argument))
-    return {
-        "stream": Given(tuple(numbers), tuple(times), cut=draw(st.integers(1, 50))),
-        "capacity": [draw(st.sampled_from(POWERS)) for _ in range(coming)],
-        "events": events,
-        "sources": draw(st.integers(1, 3)),
-        "bound": draw(st.none() | st.integers(1, 4)),
-        "rate": draw(st.none() | st.sampled_from(POWERS)),
-        "delay": draw(st.sampled_from([0.0, 1.0, 4.5])),
-        "probe": draw(st.none() | st.sampled_from([1.0, 8.0])),
-        "period": draw(st.sampled_from([0.5, 2.0, 16.0])),
-    }
-
-
-@pytest.mark.parametrize("name", ["hash", "pkg", "shuffle", "listener"])
-@given(case=cases())
-@settings(max_examples=40)
-def test_every_queue_is_the_naive_simulators(name, case):
-    check(*run_both(name, **case))
-
-
-@pytest.mark.parametrize("bound", [None, 3])
-def test_a_longer_run_with_everything_in_it_is_the_naive_simulators_too(bound):
-    events = [
-        ("capacity", 60, None, {0: 0.25, 1: 0.25}),
-        ("add", 100, None, None),
-        ("crash", 160, None, 1),
-        ("remove", None, 60, 0),
-        ("capacity", 300, None, {4: 4.0, 2: 0.5}),
-    ]
-    options = {"capacity": [1.0, 2.0, 1.0, 0.5, 1.0], "events": events, "sources": 3, "rate": 4.0, "delay": 1.5}
-    result, heard, naive = run_both("listener", skewed(400, cut=97), **options, bound=bound)
-    check(result, heard, naive)
-    assert result.lost > 0
-    assert result.stalled > 0 or bound is None
-    assert len(heard) > 50
-    assert len(result.events) == 5
-
-
-@pytest.mark.parametrize("what", ["capacity", "crash"])
-def test_what_happens_in_a_long_pause_meets_the_slot_of_its_own_time(what):
-    """Tuples take 256 s each and the next comes after 500 s; at 101 s workers become fast, or one crashes."""
-    stream = Given((1, 1, 1, 2, 3, 4, 1), times=(0.0, 0.0, 0.0, 1.0, 1.0, 500.0, 501.0))
-    busiest = int(Router(make("hash", WORKERS)).route(stream.key_ids[:1])[0])
-    events = [(what, None, 101, dict.fromkeys(range(WORKERS), 4.0) if what == "capacity" else busiest)]
-    result, heard, naive = run_both("listener", stream, capacity=[2.0**-8] * WORKERS, events=events)
-    check(result, heard, naive)
-    assert heard
-
-
-# ---------------------------------------------------------------- what they promise
 
 
 def queue_free(result):
@@ -380,6 +203,11 @@ def test_the_size_of_chunks_does_not_matter_to_queues(cut):
     assert results[0] == results[1]
 
 
+def test_the_evolving_stream_runs_through_queues():
+    (result,) = simulate(Evolving(1.4, 100, 1000), [make("pkg", 8)], queues=Queues(utilisation=1.0))
+    assert result.done == 1000
+
+
 # ---------------------------------------------------------------- latencies
 
 
@@ -414,118 +242,3 @@ def test_a_long_run_says_that_its_percentiles_come_from_buckets(monkeypatch):
     assert result.latency_mean == exact.latency_mean
     for rank in (50, 95, 99):
         assert getattr(result, f"latency_p{rank}") == pytest.approx(getattr(exact, f"latency_p{rank}"), rel=1 / 256)
-
-
-# ---------------------------------------------------------------- reports
-
-
-def heard_by(sources, delay=0.0, period=2.0, messages=60):
-    listening.HEARD.clear()
-    simulate(
-        skewed(messages),
-        [listening.Listener(6, period)],
-        sources=sources,
-        queues=Queues(rate=4.0, feedback_delay=delay),
-    )
-    return list(listening.HEARD)
-
-
-def test_reports_are_of_whole_slots_and_only_of_workers_that_executed_something():
-    reports = heard_by(1)
-    assert [report.now for report in reports] == [2.0 * i for i in range(1, len(reports) + 1)]
-    for report in reports:
-        assert report.seconds == 2.0
-        assert (report.tuples > 0).all()
-        assert ((report.busy > 0) & (report.busy <= 2)).all()
-    assert any(len(report.workers) < 6 for report in reports)
-
-
-def test_without_queues_a_scheme_that_listens_hears_nothing():
-    listening.HEARD.clear()
-    simulate(skewed(60), [listening.Listener(6)])
-    assert listening.HEARD == []
-
-
-def test_a_delay_longer_than_the_stream_leaves_the_scheme_as_if_deaf():
-    assert heard_by(2, delay=1e6) == []
-    assert len(heard_by(2, delay=5.0)) < len(heard_by(2))
-
-
-def test_pauses_of_a_million_slots_cost_nothing():
-    stream = Given((1, 2, 3), times=(0.0, 1e9, 1e9 + 1))
-    listening.HEARD.clear()
-    simulate(stream, [listening.Listener(2, 1e-3)], queues=Queues(capacity=100.0))
-    assert sum(int(report.tuples.sum()) for report in listening.HEARD) == 2
-
-
-@pytest.fixture
-def few_slots(monkeypatch):
-    """A run that walks through every slot of time, however many there are, fails rather than not to end."""
-
-    def limited(method):
-        calls = []
-
-        def counted(self, time):
-            calls.append(time)
-            assert len(calls) < 5000
-            return method(self, time)
-
-        return counted
-
-    for name in ("end_slot", "finishes_by"):
-        monkeypatch.setattr(QueuedWorkers, name, limited(getattr(QueuedWorkers, name)))
-
-
-@pytest.mark.usefixtures("few_slots")
-@pytest.mark.parametrize(
-    ("period", "queues"),
-    [
-        (1e-6, Queues(utilisation=0.8)),
-        (1e-6, Queues(utilisation=2.0, capacity="1, 1:0.7", bound=3)),
-        (10.0, Queues(utilisation=0.8, capacity=1e-9)),
-        (1e-7, Queues(rate=1e3, capacity="0:1000, 1:1e-9", feedback_delay=0.05)),
-    ],
-    ids=["short slots", "and stalls", "slow workers", "one slow worker"],
-)
-def test_slots_in_which_nobody_finishes_a_tuple_cost_nothing(period, queues):
-    listening.HEARD.clear()
-    events = ["t=100 capacity 1:0.01", "t=200 add", "t=300 remove 0"]
-    simulate(skewed(400), [listening.Listener(2, period)], queues=queues, events=events)
-    assert listening.HEARD
-    for report in listening.HEARD:
-        assert report.seconds == pytest.approx(period, rel=1e-6) or queues.bound  # a slot lasts longer while it stalls
-        assert (report.tuples > 0).all()
-        assert ((report.busy > 0) & (report.busy <= report.seconds * (1 + 1e-6))).all()
-
-
-def test_times_that_cannot_be_cut_into_slots_are_refused():
-    """Beyond 2^53 slots from time 0 on, one slot more is the same number."""
-    nanoseconds = skewed(10, times=tuple(1.6e18 + 1e9 * i for i in range(10)))
-    for stream, shown in (
-        (nanoseconds, "1.6e+18"),
-        (skewed(2, times=(0.0, 1.6e18)), "1.6e+18"),
-        (skewed(2, times=(-1.6e18, 0.0)), "-1.6e+18"),
-    ):
-        message = (
-            f"report_every: must be more than 178 where the stream's clock shows {shown} seconds, not 10; are its "
-        )
-        with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-            simulate(stream, [listening.Listener(2, 10.0)], queues=Queues())
-    simulate(nanoseconds, [listening.Listener(2, 1000.0)], queues=Queues())
-    last = skewed(3, times=(2.0**53 - 4, 2.0**53 - 2, 2.0**53 - 1))
-    simulate(last, [listening.Listener(2, 1.0)], queues=Queues(capacity=1e-3))
-
-
-def test_the_oracle_of_a_scheme_that_listens_is_refused():
-    with pytest.raises(InputError, match=r"^oracle: a scheme that listens to workers has none"):
-        simulate(skewed(10), [listening.Listener(2)], queues=Queues(), oracle=True)
-
-
-def test_a_scheme_that_listens_says_how_often():
-    with pytest.raises(InputError, match=r"^report_every: must be seconds from 1e-09 to 1e\+12, not 0.0$"):
-        simulate(skewed(10), [listening.Listener(2, 0)], queues=Queues())
-
-
-def test_the_evolving_stream_runs_through_queues():
-    (result,) = simulate(Evolving(1.4, 100, 1000), [make("pkg", 8)], queues=Queues(utilisation=1.0))
-    assert result.done == 1000
