@@ -16,7 +16,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError, make
@@ -55,23 +55,47 @@ def test_the_slow_executor_gets_fewer_rows(runs: list[dict[str, list[int]]]) -> 
     assert slow[-1] < 0.95 * slow[0]
 
 
-def test_rows_are_where_they_would_be_without_anchors(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(anchors, "LOCALITY", "spark.sql.ansi.enabled")  # a setting that a test can change
-    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+@pytest.fixture
+def refusable(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkSession]:
+    """Sessions cannot change the setting that anchors need, so here they need another one."""
+    monkeypatch.setattr(anchors, "LOCALITY", "spark.sql.ansi.enabled")
     before = spark.conf.get("spark.sql.ansi.enabled")
-    rows = spark.range(1000).withColumn("a.b", F.when(F.col("id") % 3 != 0, F.col("id") % 50))  # a third is null
+    spark.conf.set("spark.sql.ansi.enabled", "False")
+    yield spark
+    spark.conf.set("spark.sql.ansi.enabled", str(before))
+    spark.catalog.clearCache()
+
+
+def placed(df: DataFrame) -> list[str]:
+    return sorted(map(str, df.withColumn("partition", F.spark_partition_id()).collect()))
+
+
+def test_rows_are_where_they_would_be_without_anchors(refusable: SparkSession) -> None:
+    """Also when there are fewer of them than partitions of Spark's own choice, and the cache has been emptied."""
+    rows = refusable.range(1000).withColumn("a.b", F.when(F.col("id") % 3 != 0, F.col("id") % 50))  # a third is null
     rows = rows.withColumn("__unskew_slot", F.lit("mine"))
-    spark.conf.set("spark.sql.ansi.enabled", "false")
-    try:
-        found = [repartition(rows, "a.b", 7, Feedback(make("cg", 7), anchored=anchored)) for anchored in (False, True)]
-        plain, anchored = (df.withColumn("partition", F.spark_partition_id()) for df in found)
-        assert anchored.columns == plain.columns
-        assert sorted(map(str, anchored.collect())) == sorted(map(str, plain.collect()))
-        spark.conf.set("spark.sql.ansi.enabled", "true")
-        with pytest.raises(InputError, match=r"^anchored: .* started with .*=false$"):
-            repartition(rows, "a.b", 7, Feedback(make("cg", 7), anchored=True))
-    finally:
-        spark.conf.set("spark.sql.ansi.enabled", str(before))
+    feedback = Feedback(make("cg", 3), anchored=True)
+    plain = repartition(rows, "a.b", 3, Feedback(make("cg", 3)))
+    for _ in range(2):
+        result = repartition(rows, "a.b", 3, feedback)
+        assert result.columns == plain.columns
+        assert placed(result) == placed(plain)
+        refusable.catalog.clearCache()
+    feedback.router.workers_changed([0, 1])
+    assert len({row.split("partition=")[1] for row in placed(repartition(rows, "a.b", 2, feedback))}) == 2
+
+
+def test_anchors_are_cached_once_for_all_who_have_as_many_workers(refusable: SparkSession) -> None:
+    rows = refusable.range(100)
+    for _ in range(3):
+        repartition(rows, "id", 5, Feedback(make("cg", 5), anchored=True)).count()
+    assert len(refusable.sparkContext._jsc.getPersistentRDDs()) == 1
+
+
+def test_a_spark_that_places_tasks_by_their_rows_is_refused(refusable: SparkSession) -> None:
+    refusable.conf.set("spark.sql.ansi.enabled", "true")
+    with pytest.raises(InputError, match=r"^anchored: .* started with .*=false$"):
+        repartition(refusable.range(9), "id", 7, Feedback(make("cg", 7), anchored=True))
 
 
 # ---------------------------------------------------------------- on the cluster

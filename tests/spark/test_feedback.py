@@ -11,7 +11,7 @@ from pyspark.errors import PythonException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from unskew import InputError, Plan, make
+from unskew import InputError, Plan, Router, make
 from unskew.aggregates import Count
 from unskew.scheme import WorkerReport
 from unskew.spark import Feedback, aggregate, apply_split, repartition
@@ -97,7 +97,7 @@ def test_rows_and_schema_are_those_of_map_in_arrow(rows: DataFrame) -> None:
         yield from batches
 
     done = feedback.timed(repartition(odd, "a.b", W, feedback), same, odd.schema)
-    assert done.columns == odd.columns
+    assert done.dtypes == odd.dtypes
     assert sorted(done.collect()) == sorted(odd.collect())
     assert feedback.collect().tuples.sum() == 4000
 
@@ -206,6 +206,44 @@ def test_other_partitions_than_those_of_the_workers_are_refused(rows: DataFrame)
         feedback.collect()
 
 
+def test_workers_are_known_whatever_becomes_of_their_partitions_afterwards(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+    expected = None
+    for use in (
+        lambda done: done.collect(),
+        lambda done: done.coalesce(1).collect(),
+        lambda done: rows.selectExpr("id AS n", "0 AS worker").union(done).collect(),
+        lambda done: done.union(done).collect(),
+    ):
+        use(feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * 3 * W), SCHEMA))
+        report = feedback.collect()
+        expected = report.tuples.tolist() if expected is None else expected
+        assert (report.workers.tolist(), report.tuples.tolist()) == (list(range(W)), expected)
+        feedback = Feedback(make("cg", W))
+
+
+def test_what_was_learnt_outlives_the_process(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+    for _ in range(3):
+        feedback.router.observe(as_if([1000] * W, [3e-4, 1e-4, 1e-4, 1e-4]))
+    kept = feedback.router.to_bytes()
+    later = Feedback(Router.from_bytes(make("cg", W), kept))
+    got = counts(later.timed(repartition(rows, "key", W, later), sleeping([0.0] * W), SCHEMA))
+    assert got[0] == pytest.approx(700, abs=40)
+
+
+def test_a_run_that_tells_nothing_moves_nothing(rows: DataFrame) -> None:
+    """Worker 0 is left in the queue of the busy; with probe_capacity any report would serve it."""
+    feedback = Feedback(make("cg", W, probe_capacity=True))
+    for _ in range(2):
+        feedback.router.observe(as_if([1000] * W, [1e-3, 0.99e-3, 0.98e-3, 0.8e-3]))
+    before = feedback.router.to_bytes()
+    feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * W), SCHEMA).take(1)
+    with pytest.warns(UserWarning, match=NOT_HEARD):
+        feedback.collect()
+    assert feedback.router.to_bytes() == before
+
+
 def test_a_run_that_failed_or_was_cut_short_tells_nothing(rows: DataFrame) -> None:
     feedback = Feedback(make("cg", W))
 
@@ -250,6 +288,10 @@ def test_what_cannot_be(rows: DataFrame) -> None:
             InputError, match=r"^schema: must have different columns, none called __unskew_done, not a, "
         ):
             feedback.timed(rows, sleeping([]), schema)
+    with pytest.raises(TypeError, match=r"^function: must be a function of batches, not int$"):
+        feedback.timed(rows, 5, "a int")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^scheme: must be an object such as make\('cg', 16\), not a name$"):
+        Feedback("cg")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^schema: must be a StructType or a DDL string, not NoneType$"):
         feedback.timed(rows, sleeping([]), None)  # type: ignore[arg-type]
     for refused in ({"mode": "planned"}, {"mode": "nonsense"}, {"plan": Plan("fanout", W, ())}):

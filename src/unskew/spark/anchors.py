@@ -3,7 +3,10 @@
 Spark gives a task to any executor that is free, unless the task reads what is cached in one. So there is a cached table
 of one row a partition, an *anchor*, and the shuffled rows are joined with it: the join runs where the anchor is. Spark
 waits ``spark.locality.wait`` (3 s) for a free core there, and then moves on: with one partition a core nothing moves.
-When an executor dies, its anchors are cached elsewhere by the next run.
+
+The table depends on the number of workers alone. Spark knows it by its plan, so it is made anew at each use and found
+in the cache, in whichever session and by whomever it was put there. Where it has been dropped from the cache, or an
+executor has died, partitions settle anew.
 """
 
 import numpy as np
@@ -12,29 +15,35 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from unskew.errors import InputError
 from unskew.hashing import NULL_KEY_ID, salts_for
-from unskew.spark.keys import free_name
+from unskew.spark.keys import free_name, setting
 
 SLOT = "__unskew_slot"
 LOCALITY = "spark.shuffle.reduceLocality.enabled"
 
 
-class Anchors:
-    def __init__(self, spark: SparkSession, workers: int) -> None:
-        if spark.conf.get(LOCALITY, "true") != "false":
-            raise InputError(
-                f"anchored: Spark puts tasks where the shuffled rows are, unless it is started with {LOCALITY}=false"
-            )
-        self._workers = workers
-        # The hash of a null key is the seed of all: a salt for it is a number that itself falls into partition w.
-        self._slots = salts_for(np.full(workers, NULL_KEY_ID), np.arange(workers, dtype=np.int32), workers).tolist()
-        table = spark.createDataFrame([(slot,) for slot in self._slots], f"{SLOT} int")
-        self._anchors = table.repartition(workers, SLOT).cache()
-        self._anchors.count()  # else Spark does not know yet how the table is partitioned, and would shuffle it again
+def anchored(df: DataFrame, workers: int, *by: Column | str) -> DataFrame:
+    """``df.repartition(workers, *by)``, each partition where its anchor is. Runs a small job if there is none yet."""
+    spark, slot = df.sparkSession, free_name(df, SLOT)
+    if setting(spark, LOCALITY, "true") != "false":
+        raise InputError(
+            f"anchored: Spark puts tasks where the shuffled rows are, unless it is started with {LOCALITY}=false"
+        )
+    anchors = _anchors(spark, workers).withColumnRenamed(SLOT, slot)
+    worker = F.pmod(F.hash(*by), F.lit(workers))
+    placed = df.withColumn(slot, _slot_of(worker, workers)).repartition(workers, slot)
+    return placed.join(anchors.hint("shuffle_hash"), slot).drop(slot)
 
-    def shuffled(self, df: DataFrame, *by: Column | str) -> DataFrame:
-        """``df.repartition(workers, *by)``, each partition where its anchor is."""
-        slots = F.array(*map(F.lit, self._slots))
-        worker = F.pmod(F.hash(*by), F.lit(self._workers))
-        slot = free_name(df, SLOT)
-        placed = df.withColumn(slot, F.get(slots, worker)).repartition(self._workers, slot)
-        return placed.join(self._anchors.withColumnRenamed(SLOT, slot).hint("shuffle_hash"), slot).drop(slot)
+
+def _slot_of(worker: Column, workers: int) -> Column:
+    """A number that falls into partition `worker` by its own hash."""
+    # The hash of a null key is the seed of all hashes, so the salts of a null key are such numbers.
+    slots = salts_for(np.full(workers, NULL_KEY_ID), np.arange(workers, dtype=np.int32), workers)
+    return F.get(F.array(*map(F.lit, slots.tolist())), worker)
+
+
+def _anchors(spark: SparkSession, workers: int) -> DataFrame:
+    number = spark.range(0, workers, 1, 1).select(F.col("id").cast("int").alias("number"))
+    table = number.select(_slot_of(F.col("number"), workers).alias(SLOT)).repartition(workers, SLOT)
+    if not table.storageLevel.useMemory:
+        table.cache().count()  # in full, since Spark does not know how a table is partitioned until it has been made
+    return table

@@ -8,22 +8,23 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
-from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
 from unskew.errors import InputError, InputTypeError
 from unskew.scheme import Router, Scheme, WorkerReport, registration_of
-from unskew.spark.anchors import Anchors
+from unskew.spark.keys import as_compared, free_name
 from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema
 
+WORKER = "__unskew_worker"  # number of the partition, for functions that run in it
 DONE = "__unskew_done"  # what a task did, in one row a task, which is taken out again
 DONE_TYPE = StructType(
     [StructField("worker", IntegerType()), StructField("rows", LongType()), StructField("busy", DoubleType())]
 )
 END = object()
 PATIENCE = 60.0  # seconds: Spark tells of a run shortly after its end
+UNHEARD = "rdd, foreach, foreachPartition and toLocalIterator are not heard of"
 
 
 class Feedback:
@@ -38,7 +39,8 @@ class Feedback:
     or ``aggregate(df, "word", {"n": Count()}, 16, feedback)``, or `apply_split`, whose first phase is then timed.
 
     Each task's router starts from what was told until its DataFrame was made; the loads that it balances start at 0.
-    Within ``foreachBatch`` a micro-batch is such a run.
+    Within ``foreachBatch`` a micro-batch is such a run. What was learnt outlives the process: keep
+    ``feedback.router.to_bytes()``, and go on with ``Feedback(Router.from_bytes(scheme, kept))``.
 
     Worker w is partition w. What is measured is the time in which its task was in `work`, without waiting for rows, in
     the last run. A run counts as one slot of time, as long as the longest task worked: that one's utilisation is 1, and
@@ -49,12 +51,14 @@ class Feedback:
     they come back (see `anchors`); Spark must have been started with ``spark.shuffle.reduceLocality.enabled=false``.
     """
 
-    def __init__(self, scheme: Scheme, *, anchored: bool = False) -> None:
-        self._router = Router(scheme)
+    def __init__(self, scheme: Scheme | Router, *, anchored: bool = False) -> None:
+        if isinstance(scheme, str):
+            raise InputTypeError(f"scheme: must be an object such as make({scheme!r}, 16), not a name")
+        self._router = scheme if isinstance(scheme, Router) else Router(scheme)
         if not self._router.listens:
-            raise InputError(f"scheme: {registration_of(scheme).name} does not listen to workers; cg and fish do")
-        self._anchored = anchored
-        self._anchors: Anchors | None = None
+            name = registration_of(self._router.scheme).name
+            raise InputError(f"scheme: {name} does not listen to workers; cg and fish do")
+        self.anchored = anchored
         self._observation: Observation | None = None
         self._runs = 0
 
@@ -63,23 +67,23 @@ class Feedback:
         """What the next run's routers start as."""
         return self._router
 
-    def anchors(self, spark: SparkSession) -> Anchors | None:
-        """What partitions come back to, the same in every run; None if they need not."""
-        if self._anchored and self._anchors is None:
-            self._anchors = Anchors(spark, self._router.scheme.workers)
-        return self._anchors
-
     def timed(self, df: DataFrame, function: Callable[[Batches], Batches], schema: str | StructType) -> DataFrame:
         """``df.mapInArrow(function, schema)``, with a look at the clock in each task. Nothing runs now.
 
         `df` must have the partitions that `repartition` made, one a worker. All columns of the result may be null.
         """
+        if not callable(function):
+            raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
         if not isinstance(schema, str | StructType):
             raise InputTypeError(f"schema: must be a StructType or a DDL string, not {type(schema).__name__}")
-        fields = _checked_fields(parsed_schema(df, schema) if isinstance(schema, str) else schema)
-        nullable = StructType([*(StructField(f.name, f.dataType) for f in fields), StructField(DONE, DONE_TYPE)])
+        result = parsed_schema(df, schema) if isinstance(schema, str) else schema
+        names = as_compared(df.sparkSession, [DONE, *result.names])
+        if len(set(names)) < len(names):
+            raise InputError(f"schema: must have different columns, none called {DONE}, not {', '.join(result.names)}")
+        nullable = StructType([*(StructField(f.name, f.dataType) for f in result), StructField(DONE, DONE_TYPE)])
         self._observation = Observation()
-        done = mapped(df, _timing(function, arrow_schema(nullable)), nullable)
+        numbered = df.withColumn(free_name(df, WORKER), F.spark_partition_id())
+        done = mapped(numbered, _timing(function, arrow_schema(nullable)), nullable)
         seen = done.observe(self._observation, F.collect_list(DONE).alias(DONE))
         return seen.where(F.col(DONE).isNull()).drop(DONE)
 
@@ -87,28 +91,33 @@ class Feedback:
         """Tell the scheme what the workers did in the run that `timed` was last called for; also returned.
 
         Call it after the first action on that DataFrame, which is the run that counts: ``show`` or ``isEmpty`` use it
-        up. Where not all workers got to the end of their rows (those two, ``take``, a run that failed), nothing is
-        learnt and a warning says so. Workers without rows tell nothing. One run at a time: not for several threads.
+        up; ``rdd``, ``foreach``, ``foreachPartition`` and ``toLocalIterator`` are none. Where not all workers got to
+        the end of their rows (``show``, ``take``, a run that failed), nothing is learnt and a warning says so. Workers
+        without rows tell nothing. One run at a time: not for several threads.
         """
         if self._observation is None:
             raise InputError("feedback: there is no run to learn from; first call timed and run what it returns")
-        done = {row["worker"]: row for row in _observed(self._observation)}  # each once, also if it was retried
+        rows = _observed(self._observation)
         self._observation = None
+        done = {row["worker"]: row for row in rows if row["rows"]}  # each once, also if it was retried
+        empty = sum(not row["rows"] for row in rows)
         everyone = self._router.scheme.workers
         if max(done, default=0) >= everyone:
             raise InputError(
                 f"feedback: timed must get the {everyone} partitions that repartition made, not {max(done) + 1} or more"
             )
-        if len(done) < everyone:
+        if len(done) + empty < everyone:
             warnings.warn(
-                f"feedback: heard of {len(done)} of {everyone} workers, so nothing was learnt: the run was cut short "
-                "(take, show, isEmpty), failed, had no rows, or timed did not get what repartition returned",
+                f"feedback: heard of {len(done) + empty} of {everyone} workers, so nothing was learnt: it has not run, "
+                "or was cut short (take, show, isEmpty), or failed, or had no rows, or timed did not get what "
+                f"repartition returned; {UNHEARD}",
                 stacklevel=2,
             )
             done = {}
         self._runs += 1
-        report = _report_of({worker: row for worker, row in done.items() if row["rows"]}, self._runs)
-        self._router.observe(report)
+        report = _report_of(done, self._runs)
+        if done:
+            self._router.observe(report)
         return report
 
 
@@ -117,13 +126,6 @@ def _report_of(done: dict[int, Any], run: int) -> WorkerReport:
     rows = np.array([done[worker]["rows"] for worker in workers.tolist()], np.int64)
     busy = np.array([done[worker]["busy"] for worker in workers.tolist()], np.float64)
     return WorkerReport(workers, rows, rows, busy, np.zeros_like(rows), float(busy.max(initial=1e-9)), float(run))
-
-
-def _checked_fields(schema: StructType) -> list[StructField]:
-    names = [DONE, *(name.lower() for name in schema.names)]  # Spark ignores case by default
-    if len(set(names)) < len(names):
-        raise InputError(f"schema: must have different columns, none called {DONE}, not {', '.join(schema.names)}")
-    return schema.fields
 
 
 def _observed(observation: Observation) -> list[Any]:
@@ -140,7 +142,7 @@ def _observed(observation: Observation) -> list[Any]:
     thread.start()
     thread.join(PATIENCE)
     if thread.is_alive():
-        raise InputError("feedback: what timed returned has not run; run it, for example by writing it, then collect")
+        raise InputError(f"feedback: what timed returned has not run; write or collect it first; {UNHEARD}")
     if "AssertionError" in str(outcome.get("error")):  # of a stage that Spark left out, since it would get no rows
         return []
     if "error" in outcome:
@@ -150,13 +152,13 @@ def _observed(observation: Observation) -> list[Any]:
 
 
 def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callable[[Batches], Batches]:
-    """`function` with one more column, which is null but for one more row at the end."""
+    """`function`, for rows that have the worker's number too; a column of nulls is added, and a row at the end."""
 
     def work(batches: Batches) -> Batches:
-        rows, busy = 0, 0.0
+        rows, busy, worker = 0, 0.0, None
 
         def fed() -> Batches:
-            nonlocal rows, busy
+            nonlocal rows, busy, worker
             while True:
                 began = time.perf_counter()
                 batch = next(batches, None)
@@ -164,7 +166,8 @@ def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callab
                 if batch is None:
                     return
                 rows += batch.num_rows
-                yield batch
+                worker = batch.columns[-1][0].as_py() if batch.num_rows else worker
+                yield batch.select(list(range(batch.num_columns - 1)))
 
         def clocked(step: Callable[[], Any]) -> Any:
             nonlocal busy
@@ -173,15 +176,13 @@ def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callab
             busy += time.perf_counter() - began
             return done
 
-        results = iter(clocked(lambda: function(fed())))  # which may do all of its work now, or row by row
+        results = iter(clocked(lambda: function(fed())))  # which may do all of its work now, or batch by batch
         types = schema
         while (result := clocked(lambda: next(results, END))) is not END:
             batch = _with_column(result, schema)
             types = batch.schema  # Spark takes others than it declares, such as large_string, but the same in all
             yield batch
-        context = TaskContext.get()
-        assert context is not None  # this runs in a task
-        done = {DONE: {"worker": context.partitionId(), "rows": rows, "busy": max(0.0, busy)}}
+        done = {DONE: {"worker": worker, "rows": rows, "busy": max(0.0, busy)}}
         yield pa.RecordBatch.from_pylist([done], types)
 
     return work

@@ -1,8 +1,8 @@
 """Key ids as native Spark columns, and the rules for the columns that can be keys."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
@@ -56,9 +56,18 @@ def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
 
 def _same_name(df: DataFrame, name: str) -> int:
     """How many columns Spark would take for `name`."""
-    if df.sparkSession.conf.get("spark.sql.caseSensitive") == "true":
-        return df.columns.count(name)
-    return sum(other.lower() == name.lower() for other in df.columns)
+    return as_compared(df.sparkSession, df.columns).count(as_compared(df.sparkSession, [name])[0])
+
+
+def as_compared(spark: SparkSession, names: Iterable[str]) -> list[str]:
+    """Names of columns so that those are equal that Spark takes for the same: by default it ignores case."""
+    cased = setting(spark, "spark.sql.caseSensitive") == "true"
+    return [name if cased else name.lower() for name in names]
+
+
+def setting(spark: SparkSession, name: str, *default: str) -> str:
+    """A setting that is true or false, in whatever case it was written; with a default if it is not one of SQL's."""
+    return str(spark.conf.get(name, *default)).lower()
 
 
 def free_name(df: DataFrame, name: str) -> str:

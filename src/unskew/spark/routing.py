@@ -9,8 +9,9 @@ from pyspark.sql import Column, DataFrame
 from unskew.errors import InputError
 from unskew.plan import Plan
 from unskew.scheme import Scheme, make, registration, registration_of, require_workers
+from unskew.spark.anchors import anchored
 from unskew.spark.feedback import Feedback
-from unskew.spark.keys import column, key_columns, key_id, key_names
+from unskew.spark.keys import as_compared, column, key_columns, key_id, key_names, setting
 from unskew.spark.online import with_online_salt
 from unskew.spark.plan_column import salt_of, with_joined_salt
 from unskew.spark.planning import dealing, plan_for
@@ -94,8 +95,8 @@ def repartition(
 
 def shuffled(df: DataFrame, workers: int, scheme: str | Scheme | Feedback, *by: Column | str) -> DataFrame:
     """``df.repartition(workers, *by)``, with partitions where they were in the last run if a `Feedback` asks for it."""
-    anchors = scheme.anchors(df.sparkSession) if isinstance(scheme, Feedback) else None
-    return df.repartition(workers, *by) if anchors is None else anchors.shuffled(df, *by)
+    comes_back = isinstance(scheme, Feedback) and scheme.anchored
+    return anchored(df, workers, *by) if comes_back else df.repartition(workers, *by)
 
 
 def _routed(
@@ -175,13 +176,13 @@ def _check_workers(what: str, its: int, workers: int) -> None:
 
 
 def _check_salt(df: DataFrame, salt: str) -> None:
-    taken = [name for name in df.columns if name.lower() == str(salt).lower()]  # Spark ignores case by default
-    if not isinstance(salt, str) or not salt or taken:
+    taken, (new,) = as_compared(df.sparkSession, df.columns), as_compared(df.sparkSession, [str(salt)])
+    if not isinstance(salt, str) or not salt or new in taken:
         raise InputError(f"salt: must be the name of a new column, not {salt!r}; taken are {', '.join(df.columns)}")
 
 
 def _warn_without_retry_net(df: DataFrame) -> None:
-    off = [name for name in RETRY_NET if df.sparkSession.conf.get(name) != "true"]
+    off = [name for name in RETRY_NET if setting(df.sparkSession, name) != "true"]
     if off:
         warnings.warn(
             f"{' and '.join(off)}: not true. If the order of the input is not fixed, rows can be lost or doubled "
