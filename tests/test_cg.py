@@ -391,6 +391,8 @@ def test_any_number_will_do_for_a_share():
         assert router(4, epsilon=epsilon).route(stream).tolist() == usual
     for epsilon in (2, np.int64(2), 10**30):
         assert len(router(4, epsilon=epsilon).route(stream)) == 500
+    for small in (np.int8(5), np.uint8(5), np.int16(5)):
+        assert len(router(small, virtual=np.int8(100)).state.sent) == 500
 
 
 def test_most_keys_keep_their_worker_when_one_comes():

@@ -194,6 +194,7 @@ def test_what_would_stop_the_command_is_found_before_the_grid(tmp_path: Path, mo
     assert "is not a folder" in tried("--data", str(tmp_path / "nowhere"))
     monkeypatch.setenv("UNSKEW_DATA", str(tmp_path / "elsewhere"))
     assert re.match(r"data: '.*elsewhere' .*UNSKEW_DATA.* is not a folder", tried())
+    monkeypatch.delenv("UNSKEW_DATA")
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     assert tried() == "plots: matplotlib is not installed; type: pip install 'unskew[plots]'"
     (tmp_path / "file").write_text("")

@@ -94,8 +94,11 @@ def test_members_survive_pickle_and_bytes():
         assert copy.route(STREAM[200:]).tolist() == rest
     with pytest.raises(InputError, match=r"^members: must be one name a worker \(3\), not 2$"):
         Router.from_bytes(router.scheme, router.to_bytes(), np.array([0, 1]))
+    with pytest.raises(InputError, match=r"^members: must be distinct and at least 0, not "):
+        Router.from_bytes(router.scheme, router.to_bytes(), np.array([1, 1, 1]))
 
 
+WHOLE = "whole numbers from 0 to 9.0072e+15"
 GOOD = WorkerReport([0, 4], [1, 2], [1, 2], [0.5, 1], [0, 3], 1.0, 1.0)
 
 
@@ -104,18 +107,21 @@ GOOD = WorkerReport([0, 4], [1, 2], [1, 2], [0.5, 1], [0, 3], 1.0, 1.0)
     ("report", "message"),
     [
         (None, "report: must be a WorkerReport, not NoneType"),
-        (GOOD._replace(workers=[0, 5]), "report: workers must be slots from 0 to 4, not [0, 5]"),
-        (GOOD._replace(workers=[-1, 4]), "report: workers must be slots from 0 to 4, not [-1, 4]"),
-        (GOOD._replace(workers=[0.0, 4.0]), "report: workers must be a list of slots, not [0.0, 4.0]"),
-        (GOOD._replace(workers=3), "report: workers must be a list of slots, not 3"),
-        (GOOD._replace(came=[1]), "report: came must be 2 numbers from 0 on, not array([1])"),
-        (GOOD._replace(tuples=[1, -2]), "report: tuples must be 2 numbers from 0 on, not array([ 1, -2])"),
-        (GOOD._replace(busy=[1, np.nan]), "report: busy must be 2 numbers from 0 on, not array([ 1., nan])"),
-        (
-            GOOD._replace(waiting=["a", "b"]),
-            "report: waiting must be 2 numbers from 0 on, not array(['a', 'b'], dtype='<U1')",
-        ),
-        (GOOD._replace(seconds=0.0), "report: seconds must be a number above 0, not 0.0"),
+        (GOOD._replace(workers=[0, 5]), "report: workers must be different slots from 0 to 4, not [0, 5]"),
+        (GOOD._replace(workers=[3, 3]), "report: workers must be different slots from 0 to 4, not [3, 3]"),
+        (GOOD._replace(workers=[-1, 4]), f"report: workers must be 2 {WHOLE}, not [-1, 4]"),
+        (GOOD._replace(workers=[0.0, 4.0]), f"report: workers must be 2 {WHOLE}, not [0.0, 4.0]"),
+        (GOOD._replace(workers=[[0], [1, 2]]), f"report: workers must be 2 {WHOLE}, not [[0], [1, 2]]"),
+        (GOOD._replace(workers=3), "report: workers must be 0 numbers from 0 to 9.0072e+15, not 3"),
+        (GOOD._replace(came=[1]), f"report: came must be 2 {WHOLE}, not [1]"),
+        (GOOD._replace(tuples=[1, -2]), f"report: tuples must be 2 {WHOLE}, not [1, -2]"),
+        (GOOD._replace(tuples=[1.7, 1]), f"report: tuples must be 2 {WHOLE}, not [1.7, 1]"),
+        (GOOD._replace(busy=[1, np.nan]), "report: busy must be 2 numbers from 0 to 9.0072e+15, not [1, nan]"),
+        (GOOD._replace(waiting=["a", "b"]), f"report: waiting must be 2 {WHOLE}, not ['a', 'b']"),
+        (GOOD._replace(waiting=[2**64 - 1, 0]), f"report: waiting must be 2 {WHOLE}, not [{2**64 - 1}, 0]"),
+        (GOOD._replace(seconds=0.0), "report: seconds must be a number from 1e-09 on, not 0.0"),
+        (GOOD._replace(seconds=None), "report: seconds must be a number from 1e-09 on, not None"),
+        (GOOD._replace(now="late"), "report: now must be a number of seconds, not 'late'"),
     ],
 )
 def test_a_report_that_cannot_be_is_refused(name, report, message):

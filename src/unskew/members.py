@@ -4,15 +4,18 @@ Decisions are slot numbers 0..workers-1. Each slot stands for a worker, which ha
 long as it lives, while its slot may change. At the start the worker in slot i has the name i.
 """
 
+import sys
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import is_number
 from unskew.errors import InputError, InputTypeError
 
 Names = npt.NDArray[np.int64]
+MOST = 2.0**53  # of a count or of seconds in a report
 
 
 class WorkerReport(NamedTuple):
@@ -35,19 +38,33 @@ def checked_report(report: Any, workers: int) -> WorkerReport:
     """The report with arrays of the right types; InputError unless `workers` workers can have told it."""
     if not isinstance(report, WorkerReport):
         raise InputTypeError(f"report: must be a WorkerReport, not {type(report).__name__}")
-    slots = np.asarray(report.workers)
-    if slots.ndim != 1 or (slots.dtype.kind not in "iu" and len(slots)):
-        raise InputError(f"report: workers must be a list of slots, not {report.workers!r:.80}")
-    if len(slots) and not 0 <= slots.min() <= slots.max() < workers:
-        raise InputError(f"report: workers must be slots from 0 to {workers - 1}, not {report.workers!r:.80}")
-    told = [np.asarray(array) for array in report[1:5]]
-    for name, array in zip(WorkerReport._fields[1:5], told, strict=True):
-        if array.shape != slots.shape or array.dtype.kind not in "iuf" or not np.all((array >= 0) & (array < np.inf)):
-            raise InputError(f"report: {name} must be {len(slots)} numbers from 0 on, not {array!r:.80}")
-    if not 0 < report.seconds < np.inf:
-        raise InputError(f"report: seconds must be a number above 0, not {report.seconds!r}")
-    slots, came, tuples, waiting = (array.astype(np.int64, copy=False) for array in (slots, *told[:2], told[3]))
-    return WorkerReport(slots, came, tuples, told[2].astype(np.float64, copy=False), waiting, *report[5:])
+    slots = _whole("workers", report.workers, len(report.workers) if hasattr(report.workers, "__len__") else 0)
+    if len(slots) and not (slots.max() < workers and len(np.unique(slots)) == len(slots)):
+        raise InputError(f"report: workers must be different slots from 0 to {workers - 1}, not {report.workers!r:.80}")
+    came, tuples, waiting = (_whole(name, getattr(report, name), len(slots)) for name in ("came", "tuples", "waiting"))
+    busy = _array("busy", report.busy, len(slots), "iuf").astype(np.float64)
+    highest = sys.float_info.max
+    if not is_number(report.seconds, 1e-9, highest):
+        raise InputError(f"report: seconds must be a number from 1e-09 on, not {report.seconds!r}")
+    if not is_number(report.now, -highest, highest):
+        raise InputError(f"report: now must be a number of seconds, not {report.now!r}")
+    return WorkerReport(slots, came, tuples, busy, waiting, float(report.seconds), float(report.now))
+
+
+def _whole(name: str, values: Any, length: int) -> Names:
+    return _array(name, values, length, "iu" if length else "iuf").astype(np.int64)
+
+
+def _array(name: str, values: Any, length: int, kinds: str) -> npt.NDArray[Any]:
+    """`values` as an array of `length` numbers that may be counts or seconds; InputError unless they are."""
+    try:
+        array = np.asarray(values)
+    except ValueError:
+        array = np.empty(0, object)  # lists of different lengths
+    if array.shape != (length,) or array.dtype.kind not in kinds or not ((array >= 0) & (array <= MOST)).all():
+        what = "whole numbers" if kinds == "iu" else "numbers"
+        raise InputError(f"report: {name} must be {length} {what} from 0 to {MOST:g}, not {values!r:.80}")
+    return array
 
 
 def require_members(members: Any, most: int) -> Names:

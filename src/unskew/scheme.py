@@ -19,7 +19,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import is_integer as is_integer  # this and the next: part of the contract
+from unskew.checks import is_integer as is_integer  # this and the next two: part of the contract
 from unskew.checks import require_integer as require_integer
 from unskew.checks import require_number as require_number
 from unskew.errors import InputError, InputTypeError
@@ -173,9 +173,22 @@ def make(name: str, workers: int, **parameters: Any) -> Scheme:
     if unknown:
         allowed = ", ".join(f"{k}={v}" for k, v in entry.parameters.items()) or "none"
         raise InputError(f"{unknown[0]}: not a parameter of {name}; allowed (with defaults): {allowed}")
-    scheme: Scheme = entry.type(workers, **parameters)
+    scheme: Scheme = plain(entry.type(workers, **parameters))
     scheme.check()
     return scheme
+
+
+def plain(scheme: Any) -> Any:
+    """The scheme with Python's integers for numpy's, whose products may overflow."""
+    return type(scheme)(*(int(value) if isinstance(value, np.integer) else value for value in scheme))
+
+
+def _for_kernels(scheme: Any) -> Any:
+    """The scheme with floats for all numbers that may be one, so that one loop is compiled, and arrays read-only."""
+    kinds = getattr(type(scheme), "__annotations__", {})
+    floats = {name for name in scheme._fields if kinds.get(name) in (float, "float")}
+    arrays = {name: frozen(value) for name, value in scheme._asdict().items() if isinstance(value, np.ndarray)}
+    return scheme._replace(**arrays, **{name: float(getattr(scheme, name)) for name in floats})
 
 
 def make_plan(name: str, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
@@ -207,16 +220,16 @@ class Router:
 
     def __init__(self, scheme: Scheme, state: Any = None, members: Names | None = None) -> None:
         self._entry = registration_of(scheme)
+        scheme = plain(scheme)
         scheme.check()
         self._continue_with(scheme, scheme.new_state() if state is None else _checked_state(scheme, state), members)
         self._one_at_a_time = Lock()  # kernels run without Python's own lock, and a table must not fill up unseen
 
     def _continue_with(self, scheme: Scheme, state: Any, members: Names | None) -> None:
+        members = None if members is None else require_members(members, MOST_WORKERS)
         if members is not None and len(members) != scheme.workers:
             raise InputError(f"members: must be one name a worker ({scheme.workers}), not {len(members)}")
-        self.state, self._members = state, members
-        kind = self._entry.type
-        self.scheme = kind(*(_for_kernels(kind, name, value) for name, value in zip(kind._fields, scheme, strict=True)))  # type: ignore[call-overload]
+        self.state, self._members, self.scheme = state, members, _for_kernels(scheme)
 
     @property
     def members(self) -> Names:
@@ -296,13 +309,6 @@ class Router:
         if set(loaded) != set(fresh._fields):
             raise InputError(f"data: has the arrays {sorted(loaded)}, the scheme's state {sorted(fresh._fields)}")
         return cls(scheme, type(fresh)(**loaded), members)
-
-
-def _for_kernels(scheme: type, name: str, value: Any) -> Any:
-    """A parameter as kernels take it: whatever number was given for a float is one, so that one loop is compiled."""
-    if isinstance(value, np.ndarray):
-        return frozen(value)
-    return float(value) if getattr(scheme, "__annotations__", {}).get(name) in (float, "float") else value
 
 
 def _checked_state(scheme: Scheme, state: Any) -> Any:

@@ -21,7 +21,8 @@ Where the paper leaves a choice, and what it means:
   same for a spike in Fig. 10). With ``drain`` utilisation is the share of the slot in which the worker was at work, so
   that one with a backlog is busy whatever comes. That drains sooner and settles later (Fig. 13, 100 virtual workers
   each, first change: drained after 2.9 h, not 4.8, but near zero after 3.1 h, not 1.5), and leaves shorter queues where
-  the load comes in bursts (at the end of congress_hashtags 48 tuples, not 18,672; Fig. 13's machines).
+  the load comes in bursts (at the end of congress_hashtags 48 tuples, not 18,672; Fig. 13's machines). For real
+  deployments the paper suggests the length of the queue over its capacity instead; queues here may have none.
 - Signals come with acknowledgements: a source hears only from workers that executed a tuple of it in the slot. One that
   tells neither wish withdraws the one it had; one that tells the same again keeps its place; one that tells the
   opposite goes to the end of the other queue. Of a worker that is not heard from, the last wish stays.
@@ -73,7 +74,7 @@ class State(NamedTuple):
     holder: npt.NDArray[np.int32]  # [virtual workers] the worker that has it
     came: Counts  # [virtual workers] number of the change that brought it there; 0 from the start
     asks: Counts  # [workers] place in the queue of idle workers; negative: in that of busy ones; 0: in none
-    overloaded: Counts  # [workers] number of the last report in which it asked for less; 0: in none
+    overloaded: Counts  # [workers] number of the last report in which it was over `busy`; 0: in none
     last: Counts  # [3] the last place given in the queues, the number of the last change of holders, of the last report
 
 
@@ -138,7 +139,7 @@ class ConsistentGrouping(NamedTuple):
         held = np.bincount(state.holder, minlength=self.workers)
         if held.min() == 0 or (state.asks < 0)[held == 1].any():
             raise InputError("data: each worker must hold a virtual worker, and not ask for less where it is the last")
-        highest = np.array([np.abs(state.asks).max(), state.came.max(), state.overloaded.max()])
+        highest = np.array([max(state.asks.max(), -state.asks.min()), state.came.max(), state.overloaded.max()])
         least = min(state.came.min(), state.overloaded.min())
         if least < 0 or (highest > state.last).any() or state.last.max() > MOST_TUPLES:
             raise InputError(f"data: last must be from the highest asks, came and overloaded to {MOST_TUPLES}")
