@@ -119,8 +119,8 @@ GOOD = WorkerReport([0, 4], [1, 2], [1, 2], [0.5, 1], [0, 3], 1.0, 1.0)
         (GOOD._replace(busy=[1, np.nan]), "report: busy must be 2 numbers from 0 to 9.0072e+15, not [1, nan]"),
         (GOOD._replace(waiting=["a", "b"]), f"report: waiting must be 2 {WHOLE}, not ['a', 'b']"),
         (GOOD._replace(waiting=[2**64 - 1, 0]), f"report: waiting must be 2 {WHOLE}, not [{2**64 - 1}, 0]"),
-        (GOOD._replace(seconds=0.0), "report: seconds must be a number from 1e-09 on, not 0.0"),
-        (GOOD._replace(seconds=None), "report: seconds must be a number from 1e-09 on, not None"),
+        (GOOD._replace(seconds=0.0), "report: seconds must be a number above 0, not 0.0"),
+        (GOOD._replace(seconds=None), "report: seconds must be a number above 0, not None"),
         (GOOD._replace(now="late"), "report: now must be a number of seconds, not 'late'"),
     ],
 )

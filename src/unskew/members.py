@@ -39,20 +39,20 @@ def checked_report(report: Any, workers: int) -> WorkerReport:
     if not isinstance(report, WorkerReport):
         raise InputTypeError(f"report: must be a WorkerReport, not {type(report).__name__}")
     slots = _whole("workers", report.workers, len(report.workers) if hasattr(report.workers, "__len__") else 0)
-    if len(slots) and not (slots.max() < workers and len(np.unique(slots)) == len(slots)):
+    if len(slots) and not (slots.max() < workers and np.diff(np.sort(slots)).all()):
         raise InputError(f"report: workers must be different slots from 0 to {workers - 1}, not {report.workers!r:.80}")
     came, tuples, waiting = (_whole(name, getattr(report, name), len(slots)) for name in ("came", "tuples", "waiting"))
-    busy = _array("busy", report.busy, len(slots), "iuf").astype(np.float64)
-    highest = sys.float_info.max
-    if not is_number(report.seconds, 1e-9, highest):
-        raise InputError(f"report: seconds must be a number from 1e-09 on, not {report.seconds!r}")
+    busy = _array("busy", report.busy, len(slots), "iuf").astype(np.float64, copy=False)
+    least, highest = sys.float_info.min, sys.float_info.max
+    if not is_number(report.seconds, least, highest):
+        raise InputError(f"report: seconds must be a number above 0, not {report.seconds!r}")
     if not is_number(report.now, -highest, highest):
         raise InputError(f"report: now must be a number of seconds, not {report.now!r}")
     return WorkerReport(slots, came, tuples, busy, waiting, float(report.seconds), float(report.now))
 
 
 def _whole(name: str, values: Any, length: int) -> Names:
-    return _array(name, values, length, "iu" if length else "iuf").astype(np.int64)
+    return _array(name, values, length, "iu" if length else "iuf").astype(np.int64, copy=False)
 
 
 def _array(name: str, values: Any, length: int, kinds: str) -> npt.NDArray[Any]:

@@ -212,7 +212,7 @@ class QueuedWorkers:
             told=lines.told.copy(),
             came=sent - sent_before,
             tuples=done - done_before,
-            busy=busy - busy_before,
+            busy=np.maximum(busy - busy_before, 0.0),  # however it is rounded
             waiting=lines.waiting.copy(),
             seconds=time - began + stalled - stalled_before,
         )
