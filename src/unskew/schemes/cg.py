@@ -50,7 +50,7 @@ Where the paper leaves a choice, and what it means:
   next slot. There must be a virtual worker for each worker.
 
 State: 20 bytes a virtual worker, 16 a worker; at most 2^22 virtual workers. A tuple costs `porc`'s search among all
-virtual workers; a report costs a sort of the virtual workers where one moves, and of the workers else.
+virtual workers. A report costs a look at each of them, and a sort of those that busy workers hold.
 """
 
 from typing import NamedTuple
@@ -196,13 +196,16 @@ class ConsistentGrouping(NamedTuple):
 
 def _queue(places: Counts) -> Counts:
     """The workers with a place above 0, in order."""
-    order = np.argsort(places, kind="stable")
-    return order[np.searchsorted(places[order], 0, side="right") :]
+    waiting = np.flatnonzero(places > 0)
+    return waiting[np.argsort(places[waiting], kind="stable")]
 
 
 def _hand_over(state: State, givers: Counts, takers: Counts) -> None:
     """One virtual worker from each giver to its taker: the one that came last, of equals that of the highest number."""
-    order = np.lexsort((state.came, state.holder))
+    gives = np.zeros(len(state.asks), bool)
+    gives[givers] = True
+    theirs = np.flatnonzero(gives[state.holder])
+    order = theirs[np.lexsort((state.came[theirs], state.holder[theirs]))]
     virtual = order[np.searchsorted(state.holder[order], givers, side="right") - 1]
     state.holder[virtual] = takers
     state.last[1] += 1
