@@ -156,10 +156,11 @@ class Run:
         """What a sample after this tuple has to tell, by member; all else is a difference of two looks."""
         tuples = len(self.imbalances)
         gap = 1 / Fraction(rate) if rate else (time - self.start) / max(1, tuples - 1)
-        seconds = {}
+        seconds, there = {}, {}
         for name, worker in self.workers.items():
-            since, until = self.there(worker, time + gap)
-            seconds[name] = max(Fraction(0), until - since)
+            for spans, end in ((seconds, time + gap), (there, time)):
+                since, until = self.there(worker, end)
+                spans[name] = max(Fraction(0), until - since)
         return {
             "time": time,
             "now": time + self.stalled,
@@ -171,6 +172,7 @@ class Run:
             "waits": [self.workers[name].wait() for name in self.members],
             "work": {name: worker.work for name, worker in self.workers.items()},
             "seconds": seconds,
+            "there": there,
         }
 
     def finish(self, messages, rate):

@@ -269,3 +269,23 @@ def test_an_event_after_the_last_tuple_does_not_take_place():
 def test_the_oracle_follows_too():
     (result,) = simulate(skewed(300), [make("pkg", 5)], events=["t=100 remove 1", "t=200 add"], oracle=True)
     assert result.agreement == 1.0
+
+
+def test_an_event_by_time_that_is_known_to_come_too_late_need_not_be_possible():
+    (result,) = simulate(Zipf(1.0, 10, 100), [make("hash", 2)], queues=Queues(rate=1.0), events=["t=99.5s remove 0-1"])
+    assert result.members == [0, 1]
+    with pytest.raises(InputError, match="would leave no worker"):
+        simulate(Zipf(1.0, 10, 100), [make("hash", 2)], queues=Queues(rate=1.0), events=["t=99s remove 0-1"])
+
+
+@pytest.mark.parametrize("workers", [5, None, {1: 2, "a": 3}, np.array(3)])
+def test_workers_of_an_event_are_a_list_of_numbers(workers):
+    with pytest.raises(InputError, match=r"^event: "):
+        Event("remove", message=3, workers=workers)
+    for event in (5, None):
+        with pytest.raises(InputError, match=r"^event: must be 't=WHEN add', "):
+            simulate(Zipf(1.0, 10, 10), [make("hash", 2)], events=[event])
+
+
+def test_workers_of_an_event_may_be_any_collection():
+    assert str(Event("remove", message=3, workers={2, 1})) == "t=3 remove 1-2"

@@ -81,7 +81,7 @@ def check(result, heard, naive):
 
 
 def check_samples(result, naive):
-    before = {"done": 0, "now": naive.start, "work": {}, "seconds": {}}
+    before = {"done": 0, "now": naive.start}
     assert result.queue_samples[-1].messages == result.messages
     for sample in result.queue_samples:
         look = naive.looks[sample.messages - 1]
@@ -101,11 +101,13 @@ def check_samples(result, naive):
             expected = np.percentile(noted, rank, method="inverted_cdf") if len(noted) else None
             assert found == expected or found == pytest.approx(expected, rel=1 / 256)
 
-        for prefix, work_before, seconds_before in (("", {}, {}), ("recent_", before["work"], before["seconds"])):
+        for prefix, earlier in (("", None), ("recent_", before if "there" in before else None)):
             shares = []
             for name in look["members"]:
-                work = look["work"][name] - work_before.get(name, 0)
-                there = look["seconds"][name] - seconds_before.get(name, 0)
+                work, there = look["work"][name], look["seconds"][name]
+                if earlier is not None:
+                    work -= earlier["work"].get(name, 0)
+                    there = look["there"][name] - earlier["there"].get(name, 0)
                 shares.append(float(naive_queues.share(work, there)))
             assert getattr(sample, f"{prefix}utilisation_max") == pytest.approx(max(shares))
             assert getattr(sample, f"{prefix}utilisation_mean") == pytest.approx(sum(shares) / len(shares))

@@ -242,3 +242,11 @@ def test_a_long_run_says_that_its_percentiles_come_from_buckets(monkeypatch):
     assert result.latency_mean == exact.latency_mean
     for rank in (50, 95, 99):
         assert getattr(result, f"latency_p{rank}") == pytest.approx(getattr(exact, f"latency_p{rank}"), rel=1 / 256)
+
+
+def test_recent_utilisation_is_of_its_own_stretch_whatever_came_before():
+    """A long pause, then a tuple a second for a worker that can do two."""
+    times = (0.0, *(1000.0 + i for i in range(95)))
+    (result,) = simulate(skewed(96, times=times), [make("hash", 1)], queues=Queues(capacity=2.0), samples=6)
+    assert [sample.messages for sample in result.queue_samples] == [16, 32, 48, 64, 80, 96]
+    assert [sample.recent_utilisation_max for sample in result.queue_samples[1:]] == [0.5] * 5

@@ -38,7 +38,11 @@ def checked_report(report: Any, workers: int) -> WorkerReport:
     """The report with arrays of the right types; InputError unless `workers` workers can have told it."""
     if not isinstance(report, WorkerReport):
         raise InputTypeError(f"report: must be a WorkerReport, not {type(report).__name__}")
-    slots = _whole("workers", report.workers, len(report.workers) if hasattr(report.workers, "__len__") else 0)
+    try:
+        number = len(report.workers)
+    except TypeError:
+        raise InputError(f"report: workers must be a list of slots, not {report.workers!r:.80}") from None
+    slots = _whole("workers", report.workers, number)
     if len(slots) and not (slots.max() < workers and np.diff(np.sort(slots)).all()):
         raise InputError(f"report: workers must be different slots from 0 to {workers - 1}, not {report.workers!r:.80}")
     came, tuples, waiting = (_whole(name, getattr(report, name), len(slots)) for name in ("came", "tuples", "waiting"))

@@ -70,7 +70,9 @@ def placed(df: DataFrame) -> list[str]:
     return sorted(map(str, df.withColumn("partition", F.spark_partition_id()).collect()))
 
 
-def test_rows_are_where_they_would_be_without_anchors(refusable: SparkSession) -> None:
+def test_rows_are_where_they_would_be_without_anchors(
+    refusable: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Also when there are fewer of them than partitions of Spark's own choice, and the cache has been emptied."""
     rows = refusable.range(1000).withColumn("a.b", F.when(F.col("id") % 3 != 0, F.col("id") % 50))  # a third is null
     rows = rows.withColumn("__unskew_slot", F.lit("mine"))
@@ -81,6 +83,11 @@ def test_rows_are_where_they_would_be_without_anchors(refusable: SparkSession) -
         assert result.columns == plain.columns
         assert placed(result) == placed(plain)
         refusable.catalog.clearCache()
+        assert placed(result) == placed(plain)
+        hinted = repartition(rows.hint("broadcast"), "a.b", 3, feedback)
+        assert placed(hinted) == placed(plain)
+        hinted.explain()
+        assert "BroadcastHashJoin" not in capsys.readouterr().out
     feedback.router.workers_changed([0, 1])
     assert len({row.split("partition=")[1] for row in placed(repartition(rows, "a.b", 2, feedback))}) == 2
 

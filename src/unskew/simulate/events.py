@@ -58,6 +58,10 @@ class Event:
         moment = 0.0 if self.time is None else to_number(self.time)
         if moment is None or isinstance(self.time, str) or not abs(moment) <= 1e15:
             raise InputError(f"event: time must be a number of seconds, not {self.time!r}")
+        try:
+            object.__setattr__(self, "workers", tuple(self.workers))
+        except TypeError:
+            raise InputError(f"event: workers must be a list of numbers, not {self.workers!r:.80}") from None
         leaving = self.what in ("remove", "crash")
         if leaving != bool(len(self.workers)) or not all(is_integer(name, 0, MOST_NAMES) for name in self.workers):
             rule = "needs the numbers of workers" if leaving else "takes no workers"
@@ -87,7 +91,7 @@ class Event:
 
 def parse_event(text: str) -> Event:
     """An Event from ``t=6M capacity 0-4:2``, ``t=3M add``, ``t=30s remove 3`` or ``t=3M crash 3,5-7``."""
-    found = EVENT.fullmatch(text)
+    found = EVENT.fullmatch(text) if isinstance(text, str) else None
     if found is None or found[2] not in WHAT:
         raise InputError(f"event: {RULE}, not {text!r}")
     when, what, details = found.groups()

@@ -85,7 +85,7 @@ class QueueRun:
         self._start = self._time = 0.0  # of the first and of the latest arrival
         self._joined = np.where(np.arange(names) < workers, -np.inf, np.inf)
         self._left = np.full(names, np.inf)
-        self._last_look = (np.zeros(names), np.zeros(names))  # seconds of work and of presence until then
+        self._last_look: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None  # work, presence
 
     def times(self, first: int, times: Times) -> Times:
         """When the tuples of a chunk arrive, of which the first is number `first`."""
@@ -113,10 +113,13 @@ class QueueRun:
         self.workers.set_service(1.0 / self._capacity, time)
 
     def _seconds(self) -> npt.NDArray[np.float64]:
-        """How long each worker has been there, by name."""
+        """How long each worker has been there, by name: until the next tuple would come, at the mean pace."""
         since_first = self._time - self._start
         gap = since_first / max(1, self._messages - 1) if self.rate is None else 1.0 / self.rate
-        end = since_first + gap  # each tuple stands for the time until the next one
+        return self._there(since_first + gap)
+
+    def _there(self, end: float) -> npt.NDArray[np.float64]:
+        """How long each worker has been there until `end`, in seconds from the first arrival."""
         return np.maximum(0.0, np.minimum(self._left - self._start, end) - np.maximum(self._joined - self._start, 0.0))
 
     def _utilisation(self) -> npt.NDArray[np.float64]:
@@ -124,11 +127,10 @@ class QueueRun:
         return _share(self.workers.work, self._seconds())
 
     def _recent_utilisation(self) -> npt.NDArray[np.float64]:
-        """The same since the last call."""
-        work, seconds = self.workers.work, self._seconds()
-        worked_before, there_before = self._last_look
-        self._last_look = (work, seconds)
-        return _share(work - worked_before, seconds - there_before)
+        """The same since the last call: between the last tuple of then and that of now, as many pauses as tuples."""
+        work, there = self.workers.work, self._there(self._time - self._start)
+        before, self._last_look = self._last_look, (work, there)
+        return self._utilisation() if before is None else _share(work - before[0], there - before[1])
 
     @property
     def _present(self) -> npt.NDArray[np.bool_]:

@@ -46,7 +46,7 @@ def tell(routers: Sequence[Router], event: Event, members: Names) -> None:
 
 def rehearse(scheme: Scheme, events: Sequence[Event], rate: float | None, length: int | None) -> None:
     """InputError where an event cannot be. `rate` and `length` are those of the stream, where they are known."""
-    changes = [event for event in events if event.what != "capacity" and not _is_after(event, length)]
+    changes = [event for event in events if event.what != "capacity" and not _is_after(event, rate, length)]
     if not changes:
         return
     router, members, next_name = Router(scheme), np.arange(scheme.workers), scheme.workers
@@ -63,9 +63,13 @@ def rehearse(scheme: Scheme, events: Sequence[Event], rate: float | None, length
             tell([router], event, members)
 
 
-def _is_after(event: Event, length: int | None) -> bool:
+def _is_after(event: Event, rate: float | None, length: int | None) -> bool:
     """Whether it is known that the stream is over when the event is due."""
-    return length is not None and event.message is not None and event.message >= length
+    if length is None:
+        return False
+    if event.message is not None:
+        return event.message >= length
+    return rate is not None and _moment(event, rate) > (length - 1) / rate
 
 
 def _in_order(events: Sequence[Event], rate: float | None) -> list[Event] | None:

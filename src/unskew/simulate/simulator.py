@@ -64,7 +64,7 @@ def simulate(
     require_integer("samples", samples, 1, 1_000_000)
     if feed not in FEEDS:
         raise InputError(f"feed: must be {' or '.join(FEEDS)}, not {feed!r}")
-    happenings = tuple(parse_event(event) if isinstance(event, str) else event for event in events)
+    happenings = tuple(event if isinstance(event, Event) else parse_event(event) for event in events)
     setting = Setting(
         sources, parse_estimation(estimation), replicas, oracle, samples, queues, happenings, stream.length
     )
@@ -97,7 +97,7 @@ def _check_room(scheme: Scheme, sources: int) -> None:
         name, most = registration_of(scheme).name, max(1, MOST_BYTES // each)
         raise InputError(
             f"sources: must be at most {most:,} for {name} with {scheme.workers:,} workers, which keeps {each:,} bytes "
-            f"a source (all together at most {MOST_BYTES:,}), not {sources:,}"
+            f"a source (at most {MOST_BYTES:,} for all of a scheme), not {sources:,}"
         )
 
 

@@ -214,7 +214,7 @@ class QueuedWorkers:
             tuples=done - done_before,
             busy=np.maximum(busy - busy_before, 0.0),  # however it is rounded
             waiting=lines.waiting.copy(),
-            seconds=time - began + stalled - stalled_before,
+            seconds=(time - began) + (stalled - stalled_before),
         )
         lines.told[:] = 0
         return slot

@@ -28,10 +28,12 @@ def anchored(df: DataFrame, workers: int, *by: Column | str) -> DataFrame:
         raise InputError(
             f"anchored: Spark puts tasks where the shuffled rows are, unless it is started with {LOCALITY}=false"
         )
-    anchors = _anchors(spark, workers).withColumnRenamed(SLOT, slot)
+    # Should the table not be in the cache when this runs, the join would have two plain shuffles below it, and Spark
+    # would choose another number of partitions for both. The condition, which always holds, keeps one from being plain.
+    anchors = _anchors(spark, workers).withColumnRenamed(SLOT, slot).where(F.spark_partition_id() >= 0)
     worker = F.pmod(F.hash(*by), F.lit(workers))
     placed = df.withColumn(slot, _slot_of(worker, workers)).repartition(workers, slot)
-    return placed.join(anchors.hint("shuffle_hash"), slot).drop(slot)
+    return placed.hint("shuffle_hash").join(anchors.hint("shuffle_hash"), slot).drop(slot)
 
 
 def _slot_of(worker: Column, workers: int) -> Column:
