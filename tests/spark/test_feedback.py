@@ -130,7 +130,8 @@ def test_aggregates_tell_what_their_first_phase_took(rows: DataFrame) -> None:
         assert sorted(map(tuple, counted().collect())) == [(key, 8) for key in range(500)]
         parts.append(feedback.collect())
         assert (parts[-1].tuples.sum(), len(parts[-1].workers)) == (4000, W)
-        feedback.router.observe(as_if([1000] * W, [3e-4, 1e-4, 1e-4, 1e-4]))
+        for _ in range(3):  # what really was told may have moved one virtual worker either way
+            feedback.router.observe(as_if([1000] * W, [3e-4, 1e-4, 1e-4, 1e-4]))
     assert parts[1].tuples[0] < parts[0].tuples[0]  # the second starts from what the first, and we, told
 
 
