@@ -86,6 +86,8 @@ def main(rows: int = 100_000, runs: int = 15) -> None:
     settings = {
         "spark.master": f"local-cluster[2,{W // 2},1024]",
         "spark.executor.memory": "1g",
+        "spark.cores.max": str(W),  # this and the next: nothing starts before both executors are there
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.shuffle.reduceLocality.enabled": "false",
     }
     keys = np.concatenate([chunk.keys for chunk in Zipf(1.2, KEYS, rows).chunks()])

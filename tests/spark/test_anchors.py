@@ -122,6 +122,8 @@ def main(folder: Path) -> list[dict[str, list[int]]]:
     settings = {
         "spark.master": "local-cluster[2,2,1024]",
         "spark.executor.memory": "1g",
+        "spark.cores.max": "4",  # this and the next: nothing starts before both executors are there
+        "spark.scheduler.minRegisteredResourcesRatio": "1.0",
         "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # they do not live long
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.shuffle.reduceLocality.enabled": "false",
