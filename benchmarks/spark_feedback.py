@@ -28,9 +28,7 @@ from unskew.streams import Zipf
 
 W, KEYS = 8, 10_000
 SECONDS_A_ROW, SLOWER, SLOW = 60e-6, 3, 1
-EVEN = (
-    1.25  # longest over mean task, below which it counts as recovered: cg leaves alone what is over 3/4 of the longest
-)
+EVEN = 1.25  # longest over mean task, within which it is even: cg leaves alone what is over 3/4 of the longest
 Batches = Iterator[pa.RecordBatch]
 Place = Callable[[DataFrame, Feedback], DataFrame]  # puts rows on workers
 

@@ -19,8 +19,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import is_integer as is_integer  # this and the next two: part of the contract
-from unskew.checks import require_integer as require_integer
+from unskew.checks import require_integer as require_integer  # this and the next: part of the contract
 from unskew.checks import require_number as require_number
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, frozen, require_key_ids

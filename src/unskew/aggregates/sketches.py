@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from unskew.aggregates.aggregate import Aggregate
 from unskew.aggregates.groups import normalized
+from unskew.checks import require_integer
 from unskew.errors import InputError
-from unskew.scheme import require_integer
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from unskew.aggregates.aggregate import Aggregate
-from unskew.scheme import require_integer
+from unskew.checks import require_integer
 
 MARGIN = 10  # counters a wanted value
 LEAST_COUNTERS = 100

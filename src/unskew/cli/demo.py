@@ -15,12 +15,12 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeEl
 from rich.table import Table
 from rich.text import Text
 
+from unskew.checks import require_integer
 from unskew.cli.demo_page import HEAVY, demo_page
 from unskew.cli.demo_words import FILES, Words, write_words
 from unskew.cli.output import console, notes, print_json
 from unskew.errors import InputError
 from unskew.page import fresh_path
-from unskew.scheme import require_integer
 
 GROUPINGS = {"hash": "plain hash", "shuffle": "round robin", "pkg": "PKG"}
 ROWS_GO = {"hash": "by word", "shuffle": "in turns", "pkg": "by word and salt"}

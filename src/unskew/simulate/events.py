@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from unskew.checks import is_integer
 from unskew.errors import InputError
-from unskew.scheme import is_integer
 from unskew.simulate.queues import (
     MOST_NAMES,
     Capacity,

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import is_integer
 from unskew.errors import InputError
-from unskew.scheme import is_integer
 
 SLOWEST, FASTEST = 1e-9, 1e12  # tuples a second
 MOST_NAMES = 20_000_000

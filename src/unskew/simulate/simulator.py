@@ -11,11 +11,12 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from unskew.checks import require_integer
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, key_ids
 from unskew.kernels import allocating_kernel
 from unskew.key_table import SMALLEST
-from unskew.scheme import Scheme, Workers, registration_of, require_integer
+from unskew.scheme import Scheme, Workers, registration_of
 from unskew.simulate.estimation import parse_estimation
 from unskew.simulate.events import Event, parse_event
 from unskew.simulate.metrics import Keys

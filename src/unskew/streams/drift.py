@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.scheme import is_integer
+from unskew.checks import is_integer
 from unskew.streams.stream import Generated, require, require_zipf
 from unskew.streams.zipf import zipf_ranks
 

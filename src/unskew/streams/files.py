@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
+from unskew.checks import is_integer
 from unskew.errors import InputError
-from unskew.scheme import is_integer
 from unskew.streams.stream import CHUNK, Chunk, Stream, require
 
 TABLES = (".parquet", ".csv")
