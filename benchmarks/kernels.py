@@ -8,11 +8,11 @@ from unskew import OffGreedy, Router, Scheme, key_ids, make
 from unskew.scheme import SCHEMES
 from unskew.streams import Zipf
 
-MESSAGES = 2_000_000
+TUPLES = 2_000_000
 
 
 def ids_of(keys: int, z: float = 1.0) -> np.ndarray:
-    return np.concatenate([chunk.key_ids() for chunk in Zipf(z, keys, MESSAGES).chunks()])
+    return np.concatenate([chunk.key_ids() for chunk in Zipf(z, keys, TUPLES).chunks()])
 
 
 def scheme_for(name: str, workers: int, ids: np.ndarray) -> Scheme:
@@ -27,7 +27,7 @@ def main() -> None:
     for workers in (5, 100, 1_000, 10_000):
         schemes = {name: scheme_for(name, workers, ids) for name in SCHEMES}
         cases = {name: (lambda s=scheme: Router(s).route(ids)) for name, scheme in schemes.items()}
-        show(f"W = {workers:,}; zipf z=1, K = 10,000", interleaved(cases), MESSAGES, "pkg")
+        show(f"W = {workers:,}; zipf z=1, K = 10,000", interleaved(cases), TUPLES, "pkg")
 
     by_keys = {keys: ids_of(keys) for keys in (1_000, 100_000, 10_000_000)}
     for name in ("pkg", "potc"):
@@ -35,12 +35,12 @@ def main() -> None:
             f"{name} K = {keys:,}": (lambda n=name, i=ids: Router(make(n, 100)).route(i))
             for keys, ids in by_keys.items()
         }
-        show(f"growth with keys: {name}, W = 100", interleaved(cases), MESSAGES, next(iter(cases)))
+        show(f"growth with keys: {name}, W = 100", interleaved(cases), TUPLES, next(iter(cases)))
 
     cases = {f"d = {d}": (lambda d=d: Router(make("pkg", 100, choices=d)).route(ids)) for d in (1, 2, 4, 16)}
-    show("growth with choices: pkg, W = 100", interleaved(cases), MESSAGES, "d = 2")
+    show("growth with choices: pkg, W = 100", interleaved(cases), TUPLES, "d = 2")
 
-    numbers = np.concatenate([chunk.keys for chunk in Zipf(1.0, 10_000, MESSAGES).chunks()])
+    numbers = np.concatenate([chunk.keys for chunk in Zipf(1.0, 10_000, TUPLES).chunks()])
     words = pa.array([f"word{number}" for number in numbers])
     cases = {
         "hash int64 keys": lambda: key_ids(numbers),
@@ -48,7 +48,7 @@ def main() -> None:
         "string keys to workers, hash": lambda: Router(make("hash", 100)).route(key_ids(words)),
         "string keys to workers, pkg": lambda: Router(make("pkg", 100)).route(key_ids(words)),
     }
-    show("from keys to workers, W = 100", interleaved(cases), MESSAGES, "string keys to workers, pkg")
+    show("from keys to workers, W = 100", interleaved(cases), TUPLES, "string keys to workers, pkg")
 
 
 if __name__ == "__main__":

@@ -8,25 +8,25 @@ from unskew import make
 from unskew.simulate import Queues, simulate
 from unskew.streams import Zipf
 
-MESSAGES = 2_000_000
+TUPLES = 2_000_000
 
 
 def main() -> None:
     console.rule("Simulator: from the generated stream to exact metrics, one core")
     cases = {
         f"K = {keys:,}, S = {sources}": (
-            lambda k=keys, s=sources: simulate(Zipf(1.0, k, MESSAGES), [make("pkg", 100)], sources=s)
+            lambda k=keys, s=sources: simulate(Zipf(1.0, k, TUPLES), [make("pkg", 100)], sources=s)
         )
         for keys, sources in ((10_000, 1), (10_000, 5), (10_000, 50), (1_000_000, 5))
     }
     cases["K = 10,000, S = 5, no replicas"] = lambda: simulate(
-        Zipf(1.0, 10_000, MESSAGES), [make("pkg", 100)], sources=5, replicas=False
+        Zipf(1.0, 10_000, TUPLES), [make("pkg", 100)], sources=5, replicas=False
     )
-    cases["the stream alone, K = 10,000"] = lambda: sum(len(c.key_ids()) for c in Zipf(1.0, 10_000, MESSAGES).chunks())
-    show("pkg, W = 100, zipf z=1", interleaved(cases), MESSAGES, "K = 10,000, S = 5")
+    cases["the stream alone, K = 10,000"] = lambda: sum(len(c.key_ids()) for c in Zipf(1.0, 10_000, TUPLES).chunks())
+    show("pkg, W = 100, zipf z=1", interleaved(cases), TUPLES, "K = 10,000, S = 5")
 
     console.rule("Simulator with queues, replicas counted: W = 100, S = 1, K = 10,000")
-    stream, scheme = Zipf(1.0, 10_000, MESSAGES), make("pkg", 100)
+    stream, scheme = Zipf(1.0, 10_000, TUPLES), make("pkg", 100)
     options = {
         "no queues": {},
         "queues at utilisation 0.8": {"queues": Queues(utilisation=0.8)},
@@ -38,7 +38,7 @@ def main() -> None:
         },
     }
     cases = {name: (lambda o=option: simulate(stream, [scheme], **o)) for name, option in options.items()}
-    show("pkg, zipf z=1", interleaved(cases), MESSAGES, "no queues")
+    show("pkg, zipf z=1", interleaved(cases), TUPLES, "no queues")
 
     console.rule(
         "Schemes with queues at utilisation 0.8: W = 100, S = 1, K = 10,000; cg hears of 100 workers each 10 s"
@@ -48,10 +48,10 @@ def main() -> None:
         for name in ("hash", "pkg", "porc", "cg")
         for how, queues in (("no queues", None), ("queues", Queues(utilisation=0.8)))
     }
-    cases["cg, queues, a slot of 60 s"] = lambda: simulate(
-        stream, [make("cg", 100, slot=60.0)], queues=Queues(utilisation=0.8)
+    cases["cg, queues, a window of 60 s"] = lambda: simulate(
+        stream, [make("cg", 100, window=60.0)], queues=Queues(utilisation=0.8)
     )
-    show("zipf z=1", interleaved(cases), MESSAGES, "pkg, queues")
+    show("zipf z=1", interleaved(cases), TUPLES, "pkg, queues")
 
 
 if __name__ == "__main__":

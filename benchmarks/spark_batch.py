@@ -264,7 +264,7 @@ def write(stream: Zipf, folder: Path) -> dict[int, int]:
     """The stream as Parquet files with the columns key and value; returns how often each key occurs."""
     folder.mkdir()
     counts = np.zeros(KEYS + 1, np.int64)
-    step = -(-stream.messages // FILES)
+    step = -(-stream.tuples // FILES)
     for number, chunk in enumerate(stream.chunks(step)):
         values = np.arange(number * step, number * step + len(chunk.keys))
         pq.write_table(pa.table({"key": chunk.keys, "value": values}), folder / f"{number}.parquet")

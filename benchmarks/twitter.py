@@ -1,4 +1,4 @@
-"""The largest data set of the papers: the Twitter stand-in, 1.2 billion messages, 31 million keys, W = 100, S = 5."""
+"""The largest data set of the papers: the Twitter stand-in, 1.2 billion tuples, 31 million keys, W = 100, S = 5."""
 
 import resource
 import sys
@@ -10,16 +10,16 @@ from unskew.simulate import simulate
 from unskew.streams import StandIn
 
 
-def main(messages: int = 0) -> None:
-    stream = StandIn("TW", messages)
-    console.rule(f"Twitter stand-in: {stream.messages:,} messages, pkg, W = 100, S = 5, replicas counted")
+def main(tuples: int = 0) -> None:
+    stream = StandIn("TW", tuples)
+    console.rule(f"Twitter stand-in: {stream.tuples:,} tuples, pkg, W = 100, S = 5, replicas counted")
     started, done = time.perf_counter(), 0
 
     def progress(tuples: int) -> None:
         nonlocal done
-        before, done = done * 10 // stream.messages, done + tuples
-        if done * 10 // stream.messages > before:
-            console.print(f"  {done / stream.messages:.0%} after {time.perf_counter() - started:.0f} s")
+        before, done = done * 10 // stream.tuples, done + tuples
+        if done * 10 // stream.tuples > before:
+            console.print(f"  {done / stream.tuples:.0%} after {time.perf_counter() - started:.0f} s")
 
     (result,) = simulate(stream, [make("pkg", 100)], sources=5, progress=progress)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**30 if sys.platform == "darwin" else 2**20)

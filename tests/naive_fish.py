@@ -8,19 +8,19 @@ KEY_SALT = 2**31 - 2
 
 
 def ring_nodes(names, virtual_nodes):
-    """(position, name, slot) of every virtual node, in the order of the circle."""
+    """(position, name, index) of every virtual node, in the order of the circle."""
     return sorted(
-        (naive.murmur3(struct.pack("<I", v), seed=naive.murmur3(struct.pack("<q", name))), name, slot)
-        for slot, name in enumerate(names)
+        (naive.murmur3(struct.pack("<I", v), seed=naive.murmur3(struct.pack("<q", name))), name, index)
+        for index, name in enumerate(names)
         for v in range(virtual_nodes)
     )
 
 
 def first_workers(nodes, key, count):
-    """The slots of the first `count` distinct workers clockwise from the key."""
+    """The indices of the first `count` distinct workers clockwise from the key."""
     home = naive.candidate(key, KEY_SALT, 2**32)
     clockwise = [node for node in nodes if node[0] >= home] + [node for node in nodes if node[0] < home]
-    return list(dict.fromkeys(slot for _, _, slot in clockwise))[:count]
+    return list(dict.fromkeys(index for _, _, index in clockwise))[:count]
 
 
 class Fish:
@@ -30,7 +30,7 @@ class Fish:
         self,
         workers,
         epoch=1000,
-        capacity=1000,
+        counters=1000,
         alpha=0.2,
         theta=0,
         least=2,
@@ -38,7 +38,7 @@ class Fish:
         virtual_nodes=128,
         number=float,
     ):
-        self.workers, self.epoch, self.capacity, self.alpha = workers, epoch, capacity, alpha
+        self.workers, self.epoch, self.counters, self.alpha = workers, epoch, counters, alpha
         self.theta, self.total = theta, number(0)
         self.least, self.interval, self.number = least, interval, number
         self.key_at, self.count, self.widest = [], [], []  # one entry a counter
@@ -80,7 +80,7 @@ class Fish:
         self.total += self.number(1)
         if key in self.key_at:
             mine = self.key_at.index(key)
-        elif len(self.key_at) < self.capacity:
+        elif len(self.key_at) < self.counters:
             mine = len(self.key_at)
             self.key_at.append(key)
             self.count.append(self.number(0))

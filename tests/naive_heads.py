@@ -8,15 +8,15 @@ from naive import candidate
 class SpaceSaving:
     """Counters in a list, found by looking at each: [key, count, error]."""
 
-    def __init__(self, capacity):
-        self.capacity, self.counters, self.total = capacity, [], 0.0
+    def __init__(self, size):
+        self.size, self.counters, self.total = size, [], 0.0
 
     def count(self, key):
         """The counter of the key, one tuple more."""
         self.total += 1
         counter = next((counter for counter in self.counters if counter[0] == key), None)
         if counter is None:
-            if len(self.counters) < self.capacity:
+            if len(self.counters) < self.size:
                 counter = [key, 0.0, 0.0]
                 self.counters.append(counter)
             else:
@@ -46,10 +46,10 @@ def fan_out(shares, tail, workers, epsilon=1e-4):
     return workers if shares else min(2, workers)
 
 
-def head_and_tail(stream, workers, theta=0.0, epsilon=1e-4, capacity=0, seed=0, whole=False):
+def head_and_tail(stream, workers, theta=0.0, epsilon=1e-4, counters=0, seed=0, whole=False):
     """D-Choices, or W-Choices if `whole`."""
     theta = theta or 1 / (5 * workers)
-    sketch = SpaceSaving(capacity or ceil(4 / theta))
+    sketch = SpaceSaving(counters or ceil(4 / theta))
     load, decisions = [0] * workers, []
     choices, due = min(2, workers), 0.0
 
@@ -61,7 +61,7 @@ def head_and_tail(stream, workers, theta=0.0, epsilon=1e-4, capacity=0, seed=0, 
         if sketch.total >= due:
             head = [(count - error) / sketch.total for _, count, error in filter(is_head, sketch.counters)]
             choices = fan_out(head, 1 - sum(head), workers, epsilon)
-            due = sketch.total + max(1, min(sketch.total / 8, 4 * sketch.capacity))
+            due = sketch.total + max(1, min(sketch.total / 8, 4 * sketch.size))
         if is_head(counter) and (whole or choices >= workers):
             allowed = range(workers)
         else:

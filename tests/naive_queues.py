@@ -22,8 +22,8 @@ class Worker:
         self.joined, self.gone = joined, None
         self.came = self.done = self.lost = self.longest = 0
         self.busy = self.work = Fraction(0)
-        self.told = set()  # sources of what it executed in this slot of time
-        self.slot_start = (0, 0, Fraction(0))
+        self.told = set()  # sources of what it executed in this window
+        self.window_start = (0, 0, Fraction(0))
 
     def next_done(self, now):
         return now + self.left / self.capacity if self.queue else None
@@ -56,22 +56,21 @@ class Run:
         self.load, self.pairs = Counter(), set()
         self.makespan = Fraction(0)
         period = getattr(scheme, "report_every", None)
-        slot = last_probe = latest = None
+        window = last_probe = latest = None
         pending = []  # reports on their way: (time, source, names, report)
         events = list(events)
-        messages = len(tuples)
         for number, (key, time) in enumerate(tuples):
             time = Fraction(time) if rate is None else Fraction(number) / Fraction(rate)
             time = time if latest is None else max(time, latest)
             if latest is None:
                 self.start = self.now = time
-                slot = math.floor(time / Fraction(period)) if period else None
-                self.slot_began = time
+                window = math.floor(time / Fraction(period)) if period else None
+                self.window_began = time
             latest = time
             while True:  # everything that is due before this tuple, in order of time
                 due = []
-                if period and (slot + 1) * Fraction(period) <= time:
-                    due.append(((slot + 1) * Fraction(period), 0, None))
+                if period and (window + 1) * Fraction(period) <= time:
+                    due.append(((window + 1) * Fraction(period), 0, None))
                 due += [(when, 1, i) for i, (when, *_) in enumerate(pending) if when <= time]
                 for i, (_, message, moment, _) in enumerate(events):
                     if message is not None and message <= number:
@@ -82,8 +81,8 @@ class Run:
                     break
                 when, kind, *_, i = min(due)
                 if kind == 0:
-                    pending += [(when + Fraction(delay), *report) for report in self.end_slot(when)]
-                    slot += 1
+                    pending += [(when + Fraction(delay), *report) for report in self.end_window(when)]
+                    window += 1
                 elif kind == 1:
                     _, source, report = pending.pop(i)
                     self.deliver(source, report)
@@ -107,8 +106,8 @@ class Run:
             self.arrive(name, time, source)
             self.looks.append(self.look(time, rate))
         self.last = latest
-        if messages:
-            self.finish(messages, rate)
+        if tuples:
+            self.finish(len(tuples), rate)
 
     # ------------------------------------------------------------ queues
 
@@ -175,8 +174,8 @@ class Run:
             "there": there,
         }
 
-    def finish(self, messages, rate):
-        gap = 1 / Fraction(rate) if rate else (self.last - self.start) / max(1, messages - 1)
+    def finish(self, tuples, rate):
+        gap = 1 / Fraction(rate) if rate else (self.last - self.start) / max(1, tuples - 1)
         self.waiting = sum(len(worker.queue) for worker in self.workers.values())
         self.utilisation = {}
         for name, worker in self.workers.items():
@@ -210,34 +209,34 @@ class Run:
             router.workers_changed(self.members)
         self.since = Counter()
 
-    def end_slot(self, when):
+    def end_window(self, when):
         self.advance(when + self.stalled)
         reports = []
         for source in range(len(self.routers)):
             rows = [
                 (
                     name,
-                    worker.came - worker.slot_start[0],
-                    worker.done - worker.slot_start[1],
-                    worker.busy - worker.slot_start[2],
+                    worker.came - worker.window_start[0],
+                    worker.done - worker.window_start[1],
+                    worker.busy - worker.window_start[2],
                     len(worker.queue),
                 )
                 for name, worker in sorted(self.workers.items())
                 if source in worker.told
             ]
             if rows:
-                reports.append((source, (rows, self.now - self.slot_began, when)))
+                reports.append((source, (rows, self.now - self.window_began, when)))
         for worker in self.workers.values():
             worker.told = set()
-            worker.slot_start = (worker.came, worker.done, worker.busy)
-        self.slot_began = self.now
+            worker.window_start = (worker.came, worker.done, worker.busy)
+        self.window_began = self.now
         return reports
 
     def deliver(self, source, report):
         rows, seconds, when = report
         rows = [(self.members.index(row[0]), *row[1:]) for row in rows if row[0] in self.members]
         if rows:
-            slots, came, done, busy, waiting = (list(column) for column in zip(*sorted(rows), strict=True))
-            told = slots, came, done, [float(each) for each in busy], waiting
+            workers, came, done, busy, waiting = (list(column) for column in zip(*sorted(rows), strict=True))
+            told = workers, came, done, [float(each) for each in busy], waiting
             self.heard.append((*told, float(seconds), float(when)))
             self.routers[source].observe(WorkerReport(*map(np.array, told), float(seconds), float(when)))

@@ -52,20 +52,20 @@ class Run:
             self.max_loads.append(max(self.load))
             self.imbalances.append(max(self.load) - Fraction(sum(self.load), workers))
             self.times.append(time)
-        messages = len(self.times)
+        tuples = len(self.times)
         self.metrics = {
-            "messages": messages,
+            "tuples": tuples,
             "keys": len(self.counts),
-            "p1": max(self.counts.values()) / messages if messages else 0.0,
+            "p1": max(self.counts.values()) / tuples if tuples else 0.0,
             "load": self.load,
             "replicas": len(self.pairs),
-            "imbalance": float(self.imbalances[-1]) if messages else 0.0,
-            "imbalance_fraction": float(self.imbalances[-1] / messages) if messages else 0.0,
-            "mean_imbalance_fraction": float(sum(self.imbalances) / messages**2) if messages else 0.0,
-            "max_over_mean": float(max(self.load) / Fraction(messages, workers)) if messages else 1.0,
+            "imbalance": float(self.imbalances[-1]) if tuples else 0.0,
+            "imbalance_fraction": float(self.imbalances[-1] / tuples) if tuples else 0.0,
+            "mean_imbalance_fraction": float(sum(self.imbalances) / tuples**2) if tuples else 0.0,
+            "max_over_mean": float(max(self.load) / Fraction(tuples, workers)) if tuples else 1.0,
             "replicas_lower_bound": lower_bound(self.counts.values(), workers),
-            "agreement": agreed / messages if messages else 0.0,
-            "jaccard": agreed / (2 * messages - agreed) if messages else 0.0,
+            "agreement": agreed / tuples if tuples else 0.0,
+            "jaccard": agreed / (2 * tuples - agreed) if tuples else 0.0,
         }
 
 
@@ -81,5 +81,5 @@ def tell(router, load):
 
 def lower_bound(counts, workers):
     """Sum over the keys of max(1, ceil(p_k * workers))."""
-    messages = sum(counts)
-    return sum(max(1, math.ceil(Fraction(count, messages) * workers)) for count in counts)
+    tuples = sum(counts)
+    return sum(max(1, math.ceil(Fraction(count, tuples) * workers)) for count in counts)

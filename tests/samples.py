@@ -14,23 +14,23 @@ def ids(numbers):
     return key_ids(np.asarray(numbers, np.int64))
 
 
-def uniform(messages, keys, seed=0):
-    return ids(np.random.default_rng(seed).integers(0, keys, messages))
+def uniform(tuples, keys, seed=0):
+    return ids(np.random.default_rng(seed).integers(0, keys, tuples))
 
 
-def zipf(messages, keys, exponent=1.2, seed=0):
+def zipf(tuples, keys, exponent=1.2, seed=0):
     weights = np.arange(1, keys + 1) ** -float(exponent)
-    return ids(np.random.default_rng(seed).choice(keys, messages, p=weights / weights.sum()))
+    return ids(np.random.default_rng(seed).choice(keys, tuples, p=weights / weights.sum()))
 
 
-def same_low_half(messages, keys):
-    """Adversarial: key ids that differ in their high half only, so that all of them want one slot of a key table."""
-    return np.arange(messages, dtype=np.uint64) % np.uint64(keys) << np.uint64(32) | np.uint64(7)
+def same_low_half(tuples, keys):
+    """Adversarial: key ids that differ in their high half only, so that all of them want one cell of a key table."""
+    return np.arange(tuples, dtype=np.uint64) % np.uint64(keys) << np.uint64(32) | np.uint64(7)
 
 
-def same_high_half(messages, keys):
+def same_high_half(tuples, keys):
     """Adversarial: key ids that differ in their low half only, so that all of them have the same candidates."""
-    return np.uint64(7 << 32) | np.arange(messages, dtype=np.uint64) % np.uint64(keys)
+    return np.uint64(7 << 32) | np.arange(tuples, dtype=np.uint64) % np.uint64(keys)
 
 
 STREAMS = {

@@ -23,7 +23,7 @@ def router(workers, **parameters):
 
 
 def tell(source, utilisations):
-    """The workers (a dict of slot -> utilisation) tell how busy they were in a slot of four seconds."""
+    """The workers (a dict of worker -> utilisation) tell how busy they were in a window of four seconds."""
     workers = np.array(list(utilisations), np.int64)
     nothing = np.zeros(len(workers), np.int64)
     busy = 4.0 * np.array(list(utilisations.values()), float)
@@ -63,7 +63,7 @@ def test_decides_as_its_twin_whatever_workers_tell(data, **parameters):
 
 
 def test_utilisation_is_what_came_over_what_the_worker_could_have_executed():
-    """Both worked all of the slot, at 9 tuples a slot. 6 came to worker 0, which has a backlog, and 12 to worker 1."""
+    """Both worked all the time, at 9 tuples per window. 6 came to worker 0, which has a backlog, and 12 to worker 1."""
     workers, nine = np.arange(2), np.array([9, 9])
     report = WorkerReport(workers, np.array([6, 12]), nine, np.array([10.0, 10.0]), nine, 10.0, 0.0)
     for drain, expected in ((False, [11, 9]), (True, [10, 10])):
@@ -135,7 +135,7 @@ def test_nothing_moves_until_both_an_idle_and_a_busy_worker_are_there():
     assert held(source) == [2, 3, 3, 4]
 
 
-def test_queues_are_first_come_first_served_and_within_a_slot_in_the_order_of_the_report():
+def test_queues_are_first_come_first_served_and_within_a_window_in_the_order_of_the_report():
     source = router(6, virtual=5)
     tell(source, {4: BUSY})
     tell(source, {1: BUSY, 3: BUSY})
@@ -227,8 +227,8 @@ def test_only_later_tuples_go_elsewhere():
 # ---------------------------------------------------------------- with queues
 
 
-def run(schemes, messages=40_000, **setting):
-    return simulate(Zipf(z=1.0, keys=3000, messages=messages), schemes, **setting)
+def run(schemes, tuples=40_000, **setting):
+    return simulate(Zipf(z=1.0, keys=3000, tuples=tuples), schemes, **setting)
 
 
 def share_of(result, before, workers):
@@ -240,7 +240,7 @@ def share_of(result, before, workers):
 @pytest.mark.compiled
 def test_cg_fig_9_equal_workers_at_80_percent_stay_as_they_are():
     unmoved, moved = run(
-        [make("cg", 10, slot=1e12), make("cg", 10, slot=10.0)], queues=Queues(utilisation=0.8, capacity=20.0)
+        [make("cg", 10, window=1e12), make("cg", 10, window=10.0)], queues=Queues(utilisation=0.8, capacity=20.0)
     )
     assert moved.utilisation_imbalance < 0.01 * moved.utilisation_max + 0.005
     assert moved.latency_p99 < 2.0  # seconds; a tuple takes 0.05
@@ -254,7 +254,7 @@ def test_cg_fig_10_three_workers_of_ten_five_times_as_fast_get_what_they_can_do(
     queues = Queues(utilisation=0.8, capacity=[50.0] * 3 + [10.0] * 7)
     shuffle, half, whole = (
         run([make("shuffle", 10)], queues=queues)[0],
-        *(run([make("cg", 10, virtual=virtual, slot=1.0)], messages=m, queues=queues)[0] for m in (20_000, 40_000)),
+        *(run([make("cg", 10, virtual=virtual, window=1.0)], tuples=m, queues=queues)[0] for m in (20_000, 40_000)),
     )
     assert share_of(whole, half, [0, 1, 2]) == pytest.approx(15 / 22, abs=0.04)
     assert whole.latency_p99 < shuffle.latency_p99 / 5
@@ -263,27 +263,27 @@ def test_cg_fig_10_three_workers_of_ten_five_times_as_fast_get_what_they_can_do(
 
 
 @pytest.mark.compiled
-def test_cg_fig_13_it_recovers_within_a_hundred_slots_when_other_workers_become_the_fast_ones():
+def test_cg_fig_13_it_recovers_within_a_hundred_windows_when_other_workers_become_the_fast_ones():
     queues = Queues(utilisation=0.8, capacity=[50.0] * 3 + [10.0] * 7)
     event = "t=20k capacity 0-6:10, 7-9:50"
-    scheme = make("cg", 10, virtual=20, slot=1.0)
-    end = 20_000 + 100 * 176  # that many tuples come in a slot
-    settled, later = (run([scheme], messages=m, queues=queues, events=[event])[0] for m in (end, end + 7000))
+    scheme = make("cg", 10, virtual=20, window=1.0)
+    end = 20_000 + 100 * 176  # that many tuples come in a window
+    settled, later = (run([scheme], tuples=m, queues=queues, events=[event])[0] for m in (end, end + 7000))
     assert share_of(later, settled, [7, 8, 9]) == pytest.approx(15 / 22, abs=0.06)
 
 
 @pytest.mark.compiled
 def test_several_sources_each_with_a_map_of_its_own_even_out_too():
     queues = Queues(utilisation=0.8, capacity=[50.0] * 3 + [10.0] * 7)
-    scheme = make("cg", 10, virtual=20, slot=2.0)
-    half, whole = (run([scheme], messages=m, queues=queues, sources=5)[0] for m in (30_000, 50_000))
+    scheme = make("cg", 10, virtual=20, window=2.0)
+    half, whole = (run([scheme], tuples=m, queues=queues, sources=5)[0] for m in (30_000, 50_000))
     assert share_of(whole, half, [0, 1, 2]) == pytest.approx(15 / 22, abs=0.05)
 
 
 def test_a_source_learns_only_from_workers_that_it_talked_to():
     """One key has a busy worker, the other an idle one: a source with both pairs them, one for each never does."""
-    stream, queues = Zipf(z=3.0, keys=2, messages=3000), Queues(utilisation=1.0, capacity=10.0)
-    schemes = [make("hash", 5), make("cg", 5, epsilon=INF, slot=1.0)]
+    stream, queues = Zipf(z=3.0, keys=2, tuples=3000), Queues(utilisation=1.0, capacity=10.0)
+    schemes = [make("hash", 5), make("cg", 5, epsilon=INF, window=1.0)]
     hashed, one_key_each = simulate(stream, schemes, sources=3, feed="key", queues=queues)
     assert np.count_nonzero(hashed.load) == 2
     assert one_key_each.load == hashed.load
@@ -380,8 +380,8 @@ def test_what_a_worker_inherits_has_come_to_it_too():
     assert sets_held(source) == [{1, 3, 5, 7}, {0, 2, 4, 6}]
 
 
-def test_reports_are_asked_for_every_slot():
-    assert make("cg", 4, slot=7.5).report_every == 7.5
+def test_reports_are_asked_for_every_window():
+    assert make("cg", 4, window=7.5).report_every == 7.5
 
 
 def test_any_number_will_do_for_a_share():
@@ -416,7 +416,7 @@ def test_there_must_be_a_virtual_worker_for_each_worker():
 @pytest.mark.compiled
 def test_events_of_the_simulator():
     queues = Queues(utilisation=0.7, capacity=20.0)
-    (result,) = run([make("cg", 5, slot=1.0)], messages=20_000, queues=queues, events=["t=5k add 2", "t=10k crash 1"])
+    (result,) = run([make("cg", 5, window=1.0)], tuples=20_000, queues=queues, events=["t=5k add 2", "t=10k crash 1"])
     assert result.members == [0, 2, 3, 4, 5, 6]
     assert min(result.load[5:]) > 500
 
@@ -449,8 +449,8 @@ def test_one_worker_gets_everything_and_has_nobody_to_pair_with(stream):
         ({"idle": -0.5}, "idle: must be a utilisation from 0 on, not -0.5"),
         ({"busy": 0.7}, "busy: must be a utilisation from idle (0.75) on, or inf, not 0.7"),
         ({"busy": True}, "busy: must be a utilisation from idle (0.75) on, or inf, not True"),
-        ({"slot": 0}, "slot: must be seconds from 1e-09 to 1e+12, not 0"),
-        ({"slot": INF}, "slot: must be seconds from 1e-09 to 1e+12, not inf"),
+        ({"window": 0}, "window: must be seconds from 1e-09 to 1e+12, not 0"),
+        ({"window": INF}, "window: must be seconds from 1e-09 to 1e+12, not inf"),
     ],
 )
 def test_parameters_are_checked(parameters, message):

@@ -28,7 +28,7 @@ from unskew.streams import Zipf
 from unskew.streams.stream import Generated
 
 NEVER = {"fig10-spike", "fig12-in-all-5", "fig14", "fig15"}  # claims that no simulation can judge
-SHORT = 2_000  # messages
+SHORT = 2_000  # tuples
 NOWHERE = Path("no-such-folder")
 
 
@@ -43,10 +43,10 @@ def data(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Everything on the first messages only."""
+    """Everything on the first tuples only."""
     monkeypatch.setattr(setup, "QUICK_WP", SHORT)
     monkeypatch.setattr(setup, "WHOLE_WP", SHORT)
-    monkeypatch.setattr(fig4, "QUICK_MESSAGES", SHORT)
+    monkeypatch.setattr(fig4, "QUICK_TUPLES", SHORT)
     monkeypatch.setattr(real, "LONG_ENOUGH", SHORT)
 
 
@@ -158,7 +158,7 @@ class Fate(NamedTuple):
 
     over: float = 0.0  # normalised imbalance, also of utilisation
     memory: float = 1.0
-    backlog: int = 0  # messages in the queue at the end, from the start in proportion
+    backlog: int = 0  # tuples in the queue at the end, from the start in proportion
     calm_after: float = 1.0  # share of a phase after which the utilisation is balanced
     latency: float = 1.0
 
@@ -221,8 +221,8 @@ def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
     fate = world(job, scheme)
     name = registration_of(scheme).name
     params = {name: value for name, value in scheme._asdict().items() if name != "workers"}  # type: ignore[attr-defined]
-    messages = job.stream.length or 1
-    slack = messages / scheme.workers
+    tuples = job.stream.length or 1
+    slack = tuples / scheme.workers
     over = fate.over + (2 / slack if name in ("porc", "bounded") and world is all_otherwise else 0.0)
     return replace(
         some,
@@ -230,20 +230,20 @@ def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
         params=params,
         workers=scheme.workers,
         sources=job.sources,
-        messages=messages,
+        tuples=tuples,
         imbalance=over * slack,
         max_over_mean=1 + over,
         replicas_over_kg=fate.memory,
         latency_mean=fate.latency,
         latency_max=fate.latency,
-        samples=[Sample(messages, 0.0, over * slack, 0)],
-        queue_samples=None if job.queues is None else day_of(job, scheme, fate, messages),
+        samples=[Sample(tuples, 0.0, over * slack, 0)],
+        queue_samples=None if job.queues is None else day_of(job, scheme, fate, tuples),
     )
 
 
-def day_of(job: Job, scheme: Any, fate: Fate, messages: int) -> list[QueueSample]:
+def day_of(job: Job, scheme: Any, fate: Fate, tuples: int) -> list[QueueSample]:
     steps = 220
-    changes = [int(event.split()[0].removeprefix("t=")) / messages for event in job.events]
+    changes = [int(event.split()[0].removeprefix("t=")) / tuples for event in job.events]
     ends = [0, *(round(steps * share) for share in changes), steps]
     listens = isinstance(scheme, ConsistentGrouping)
     sample = some_sample()
@@ -257,8 +257,8 @@ def day_of(job: Job, scheme: Any, fate: Fate, messages: int) -> list[QueueSample
         queue = round(fate.backlog * step / steps)
         made.append(
             sample._replace(
-                messages=messages * step // steps,
-                time=messages * step / steps / RATE,
+                tuples=tuples * step // steps,
+                time=tuples * step / steps / RATE,
                 longest_queue=queue,
                 longest_wait=float(queue),
                 recent_utilisation_max=0.8 + over,
@@ -309,12 +309,12 @@ def test_a_stream_that_is_too_short_to_settle_is_not_judged(data: Path) -> None:
 @pytest.mark.parametrize("bins", [10, 100, 1000])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
 def test_porc_is_within_its_bound_at_every_moment_on_every_stream(data: Path, bins: int, epsilon: float) -> None:
-    """I(t) < epsilon t/n + 1: CG, section VI-A, but for whole messages."""
+    """I(t) < epsilon t/n + 1: CG, section VI-A, but for whole tuples."""
     chosen = settings(data, quick=False)
     streams = {job.stream for experiment in PAPER.experiments for job in experiment.jobs(chosen)}
     assert len(streams) == len(fig4.SKEWS) + 1 + 2 * len(real.STREAMS)  # the real ones also shuffled
     for stream in streams:
-        part = replace(stream, messages=20_000) if isinstance(stream, Generated) else stream  # type: ignore[call-arg]
+        part = replace(stream, tuples=20_000) if isinstance(stream, Generated) else stream  # type: ignore[call-arg]
         ids = np.concatenate([chunk.key_ids() for chunk in part.chunks()])
         chosen_bins = Router(RandomChoices(bins, epsilon)).route(ids)
         moments = np.arange(1, len(ids) + 1)
@@ -323,7 +323,7 @@ def test_porc_is_within_its_bound_at_every_moment_on_every_stream(data: Path, bi
 
 
 def _load_after(chosen: Any, bins: int) -> Any:
-    """The load of each message's bin, the message included."""
+    """The load of each tuple's bin, the tuple included."""
     order = np.argsort(chosen, kind="stable")
     starts = np.searchsorted(chosen[order], np.arange(bins))
     load = np.empty(len(chosen), np.int64)

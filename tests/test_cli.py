@@ -16,13 +16,13 @@ from unskew import SCHEMES, make
 from unskew.simulate import frequencies, simulate
 from unskew.streams import File, Zipf, parse
 
-STREAM = "zipf(z=1.0, keys=100, messages=700)"
+STREAM = "zipf(z=1.0, keys=100, tuples=700)"
 FIELDS = {
-    *("scheme", "params", "stream", "workers", "sources", "messages", "keys", "imbalance", "imbalance_fraction"),
+    *("scheme", "params", "stream", "workers", "sources", "tuples", "keys", "imbalance", "imbalance_fraction"),
     *("mean_imbalance_fraction", "max_over_mean", "replicas", "replicas_over_kg", "replicas_lower_bound", "seconds"),
-    "messages_per_second",
+    "tuples_per_second",
 }
-COSTS = {"seconds", "messages_per_second", "stream_seconds"}
+COSTS = {"seconds", "tuples_per_second", "stream_seconds"}
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_the_command_runs_as_a_program_of_its_own():
     assert done.stderr == f"unskew: scheme: 'gkp' is not known; allowed are {', '.join(sorted(SCHEMES))}\n"
     arguments = ["simulate", "--scheme", "hash", "--stream", "zipf(1, 10, 100)", "--json"]
     done = subprocess.run([*program, *arguments], capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["messages"] == 100
+    assert json.loads(done.stdout)["tuples"] == 100
     assert done.stderr == ""
 
 
@@ -99,7 +99,7 @@ def test_json_has_every_field_and_nothing_else_is_on_standard_output(run):
     assert set(result) >= FIELDS
     assert (result["scheme"], result["params"]) == ("pkg", {"choices": 2, "seed": 0})
     assert (result["stream"], result["workers"], result["sources"]) == (STREAM, 10, 5)
-    assert result["messages"] == 700
+    assert result["tuples"] == 700
     assert outcome.err == ""
 
 
@@ -154,7 +154,7 @@ def test_the_table_shows_every_scheme_with_its_bars(run):
     assert outcome.status == 0
     assert outcome.err == ""
     assert STREAM in outcome.out
-    assert "700 messages" in outcome.out
+    assert "700 tuples" in outcome.out
     assert "pkg(choices=3)" in outcome.out
     bars = [line for line in outcome.out.splitlines() if line.count("|") == 2]
     assert [line.split()[0] for line in bars] == ["hash", "pkg(choices=3)"]
@@ -172,7 +172,7 @@ def test_a_file_is_a_stream_whatever_its_name_and_keys(run, tmp_path, name):
     assert outcome.status == 0
     assert f"{name}.parquet" in outcome.out.replace("\n", "")
     (result,) = run("simulate", "--scheme", "hash", "--stream", path, "--key", "k", "--time", "t", "--json").json_lines
-    assert (result["messages"], result["keys"], result["p1"]) == (5, 4, 0.4)
+    assert (result["tuples"], result["keys"], result["p1"]) == (5, 4, 0.4)
     assert result["stream"] == str(File(str(path), key="k", time="t"))
 
 
@@ -218,11 +218,11 @@ def test_edges_are_shown_like_anything_else(run, arguments, tmp_path):
     assert run("simulate", *arguments, "--oracle", "--json").json_lines
 
 
-def test_a_text_without_words_has_no_messages(run, tmp_path):
+def test_a_text_without_words_has_no_tuples(run, tmp_path):
     path = tmp_path / "empty.txt"
     path.write_text("\n \n")
     (result,) = run("simulate", "--stream", path, "--scheme", "off_greedy", "--json").json_lines
-    assert (result["messages"], result["keys"]) == (0, 0)
+    assert (result["tuples"], result["keys"]) == (0, 0)
 
 
 @pytest.mark.parametrize("options", [(), ("--json",)])

@@ -8,7 +8,7 @@ from unskew.cli.output import console
 from unskew.simulate import Queues, simulate
 from unskew.streams import parse
 
-STREAM = "zipf(z=1.0, keys=100, messages=700)"
+STREAM = "zipf(z=1.0, keys=100, tuples=700)"
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_the_command_is_the_library(run):
     (expected,) = simulate(
         parse(STREAM), [make("pkg", 10)], queues=queues, events=["t=300 crash 3", "t=400 capacity 0:1"]
     )
-    costs = {"seconds": 0, "messages_per_second": 0, "stream_seconds": 0}
+    costs = {"seconds": 0, "tuples_per_second": 0, "stream_seconds": 0}
     assert told | costs == expected.to_dict() | costs
 
 
@@ -35,7 +35,7 @@ def test_the_table_has_columns_of_queues_only_where_there_are_queues(run, tmp_pa
     shown = run(*choice, "--rate", 5, "--event", "t=500 crash 0", "--event", "t=1M add", *picture)
     assert shown.status == 0
     assert all(word in shown.out for word in ("makespan", "p99", "max U", "lost by crashes", "Workers came or went"))
-    assert "event: 't=1M add' was due after the last message and did not take place" in shown.err
+    assert "event: 't=1M add' was due after the last tuple and did not take place" in shown.err
     assert (tmp_path / "runs.svg").stat().st_size > 1000
 
 
@@ -46,7 +46,7 @@ LONG = "fish(virtual_nodes=3, epoch=123456, alpha=0.123456, theta=0.125)"
 @pytest.mark.parametrize("capacity", [1e9, 123.456, 1e-9])
 def test_numbers_are_whole_however_narrow_the_terminal_is(run, monkeypatch, columns, capacity):
     monkeypatch.setattr(console, "width", columns)
-    stream = "zipf(z=1.0, keys=12345, messages=1500)"
+    stream = "zipf(z=1.0, keys=12345, tuples=1500)"
     queues = ("--utilisation", 0.8, "--capacity", capacity)
     out = run("simulate", "--scheme", LONG, "--scheme", "hash", "--stream", stream, *queues).out
     (hashed,) = simulate(parse(stream), [make("hash", 10)], queues=Queues(utilisation=0.8, capacity=capacity))
@@ -90,8 +90,8 @@ def test_schemes_that_listen_in_vain_are_remarked_on(run):
 
 
 MISTAKES = {
-    "rate": (("--rate", 0), "rate: must be messages a second from 1e-09 to 1e+15, not 0.0"),
-    "no rate": (("--rate", "nan"), "rate: must be messages a second from 1e-09 to 1e+15, not nan"),
+    "rate": (("--rate", 0), "rate: must be tuples a second from 1e-09 to 1e+15, not 0.0"),
+    "no rate": (("--rate", "nan"), "rate: must be tuples a second from 1e-09 to 1e+15, not nan"),
     "utilisation": (("--utilisation", -1), "utilisation: must be a share of the total capacity from 1e-06 to 1e+06"),
     "both": (("--rate", 1, "--utilisation", 1), "rate: give either rate or utilisation, not both 1.0 and 1.0"),
     "capacity": (("--capacity", "0-2"), "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers, such "),

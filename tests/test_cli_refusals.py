@@ -85,11 +85,11 @@ MISTAKES = {
     ),
     "stream's parameter": (
         ("simulate", "--stream", "zipf(1, 10)"),
-        "stream: zipf: missing a required argument: 'messages'; it is zipf(z, keys, messages, seed=0, rate=1000.0)",
+        "stream: zipf: missing a required argument: 'tuples'; it is zipf(z, keys, tuples, seed=0, rate=1000.0)",
     ),
     "impossible stream": (
         ("simulate", "--stream", "matched(10, 100, 0.5)"),
-        "keys: no Zipf stream of 10 messages with p1=0.5 has 100 distinct keys; ask for fewer",
+        "keys: no Zipf stream of 10 tuples with p1=0.5 has 100 distinct keys; ask for fewer",
     ),
     "no file": (
         ("simulate", "--stream", "nowhere.csv", "--key", "k"),

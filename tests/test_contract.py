@@ -215,7 +215,7 @@ def test_bytes_for_more_workers_are_refused_or_decide_within_range(name):
 
 
 def test_a_damaged_table_of_keys_is_refused():
-    """Kernels rely on the table for their memory, and on an empty slot to end a search."""
+    """Kernels rely on the table for their memory, and on an empty cell to end a search."""
     router = router_of("potc")
     router.route(STREAM)
     good = router.state

@@ -122,33 +122,33 @@ def test_uniform_keys_are_routed_as_by_pkg(name, workers):
 
 @BOTH
 @pytest.mark.compiled
-@pytest.mark.parametrize("capacity", [0, 100, 1000])
+@pytest.mark.parametrize("counters", [0, 100, 1000])
 @pytest.mark.parametrize("workers", [50, 100, 200])
-def test_few_counters_never_make_every_tuple_hot(name, workers, capacity):
+def test_few_counters_never_make_every_tuple_hot(name, workers, counters):
     """With the test count + error > theta and 100 counters, all tuples are: W-Choices is then shuffle."""
     stream = uniform(50_000, 100 * workers)
-    assert route(name, stream, workers, capacity=capacity) == route("pkg", stream, workers)
+    assert route(name, stream, workers, counters=counters) == route("pkg", stream, workers)
 
 
 @BOTH
-@given(stream=streams, workers=st.integers(1, 8), capacity=st.integers(1, 20), theta=st.sampled_from([0.0, 0.05, 0.3]))
+@given(stream=streams, workers=st.integers(1, 8), counters=st.integers(1, 20), theta=st.sampled_from([0.0, 0.05, 0.3]))
 @settings(max_examples=50)
-def test_the_head_has_no_key_under_the_threshold_and_every_key_well_above(name, stream, workers, capacity, theta):
-    scheme = make(name, workers, theta=theta, capacity=capacity)
+def test_the_head_has_no_key_under_the_threshold_and_every_key_well_above(name, stream, workers, counters, theta):
+    scheme = make(name, workers, theta=theta, counters=counters)
     router = Router(scheme)
     router.route(stream)
     state, true, tuples = router.state, Counter(stream.tolist()), len(stream)
     head = {int(state.counted[i]) for i in range(state.used[0]) if is_head(scheme, state, i)}
     share = theta or 1 / (5 * workers)
     assert all(true[key] > max(10, share * tuples) for key in head)
-    assert head >= {key for key in true if true[key] > 10 + (share + 1 / capacity) * tuples}
+    assert head >= {key for key in true if true[key] > 10 + (share + 1 / counters) * tuples}
 
 
 def test_the_default_capacity_finds_every_key_of_five_quarters_of_the_threshold():
     for workers in (1, 7, 100):
         assert len(make("w_choices", workers).new_state().counts) == 20 * workers
         assert len(make("d_choices", workers, theta=0.03).new_state().counts) == 134
-        assert len(make("d_choices", workers, theta=0.03, capacity=50).new_state().counts) == 50
+        assert len(make("d_choices", workers, theta=0.03, counters=50).new_state().counts) == 50
 
 
 @BOTH
@@ -163,11 +163,11 @@ def test_every_tuple_is_counted(name):
 # ---------------------------------------------------------------- decisions
 
 
-@pytest.mark.parametrize("capacity", [0, 5])
+@pytest.mark.parametrize("counters", [0, 5])
 @given(stream=streams, workers=st.integers(1, 12), theta=st.floats(0.01, 0.5), epsilon=st.floats(0, 0.2))
 @settings(max_examples=30)
-def test_decides_as_its_twin_with_its_own_parameters(capacity, stream, workers, theta, epsilon):
-    settings = {"theta": theta, "capacity": capacity}
+def test_decides_as_its_twin_with_its_own_parameters(counters, stream, workers, theta, epsilon):
+    settings = {"theta": theta, "counters": counters}
     assert route("w_choices", stream, workers, **settings) == TWINS["w_choices"](stream.tolist(), workers, **settings)
     settings["epsilon"] = epsilon
     assert route("d_choices", stream, workers, **settings) == TWINS["d_choices"](stream.tolist(), workers, **settings)
@@ -252,8 +252,8 @@ def test_mild_skew_that_pkg_balances_costs_hardly_more_replicas(name):
         ({"theta": float("nan")}, r"^theta: "),
         ({"theta": "0.1"}, r"^theta: "),
         ({"theta": True}, r"^theta: "),
-        ({"capacity": -1}, r"^capacity: must be an integer from 0 to 2000000, not -1$"),
-        ({"capacity": 2_000_001}, r"^capacity: "),
+        ({"counters": -1}, r"^counters: must be an integer from 0 to 2000000, not -1$"),
+        ({"counters": 2_000_001}, r"^counters: "),
         ({"seed": -1}, r"^seed: "),
         ({"seed": 2**30}, r"^seed: "),
     ],
@@ -326,9 +326,9 @@ def test_a_state_with_an_impossible_load_is_refused(load):
 def test_a_sketch_that_claims_more_counters_than_it_has_is_refused():
     scheme = make("d_choices", 4)
     state = scheme.new_state()
-    slots = len(state.values)
-    state.values[: slots // 2] = 0
-    state.used[0] = slots // 2
+    cells = len(state.values)
+    state.values[: cells // 2] = 0
+    state.used[0] = cells // 2
     state.counted[:] = 0
     with pytest.raises(InputError, match=r"^(sketch|table): "):
         Router(scheme, state)

@@ -20,10 +20,10 @@ from unskew.streams import Zipf
 @pytest.mark.parametrize(
     ("text", "event"),
     [
-        ("t=6M capacity 0-4:2", Event("capacity", message=6_000_000, capacity="0-4:2")),
-        ("t=3k add", Event("add", message=3000)),
-        (" t=1.5G  add  2 ", Event("add", message=1_500_000_000, count=2)),
-        ("t=1e3 remove 3", Event("remove", message=1000, workers=(3,))),
+        ("t=6M capacity 0-4:2", Event("capacity", after=6_000_000, capacity="0-4:2")),
+        ("t=3k add", Event("add", after=3000)),
+        (" t=1.5G  add  2 ", Event("add", after=1_500_000_000, count=2)),
+        ("t=1e3 remove 3", Event("remove", after=1000, workers=(3,))),
         ("t=30s crash 3, 5-7", Event("crash", time=30.0, workers=(3, 5, 6, 7))),
         ("t=-2.5s add", Event("add", time=-2.5)),
     ],
@@ -40,11 +40,11 @@ def meaning(event):
         capacity = np.zeros(100)
         parse_capacity(event.capacity).apply(capacity)
         capacity = capacity.tolist()
-    return event.what, event.message, event.time, tuple(map(int, event.workers)), event.count, capacity
+    return event.what, event.after, event.time, tuple(map(int, event.workers)), event.count, capacity
 
 
 speeds = st.floats(1e-9, 1e12) | st.integers(1, 9)
-moments = st.fixed_dictionaries({"message": st.integers(0, 10**15)}) | st.fixed_dictionaries(
+moments = st.fixed_dictionaries({"after": st.integers(0, 10**15)}) | st.fixed_dictionaries(
     {"time": st.floats(-1e15, 1e15) | st.integers(-100, 100)}
 )
 happenings = (
@@ -69,10 +69,10 @@ def test_the_text_of_an_event_is_the_event(event):
 
 
 def test_the_text_of_an_event_is_as_short_as_one_would_write_it():
-    assert str(Event("crash", message=5, workers=range(40))) == "t=5 crash 0-39"
-    assert str(Event("remove", message=5, workers=[1, 2, 4, 6, 7, 8])) == "t=5 remove 1-2,4,6-8"
+    assert str(Event("crash", after=5, workers=range(40))) == "t=5 crash 0-39"
+    assert str(Event("remove", after=5, workers=[1, 2, 4, 6, 7, 8])) == "t=5 remove 1-2,4,6-8"
     assert str(Event("capacity", time=30.5, capacity=[2, 2, 2, 5.5])) == "t=30.5s capacity 0-2:2,3:5.5"
-    (result,) = simulate(skewed(10), [make("pkg", 50)], events=[Event("crash", message=5, workers=range(0, 50, 2))])
+    (result,) = simulate(skewed(10), [make("pkg", 50)], events=[Event("crash", after=5, workers=range(0, 50, 2))])
     assert result.events == [f"t=5 crash {','.join(map(str, range(0, 50, 2)))}"]
 
 
@@ -123,19 +123,19 @@ def test_any_text_is_an_event_or_refused(text):
     ("given_event", "message"),
     [
         (
-            {"what": "explode", "message": 1},
+            {"what": "explode", "after": 1},
             "event: what happens must be one of add, remove, crash, capacity, not 'expl",
         ),
-        ({"what": "add"}, "event: needs either message or time, not None and None"),
-        ({"what": "add", "message": 1, "time": 1.0}, "event: needs either message or time, not 1 and 1.0"),
-        ({"what": "add", "message": 1.5}, "event: message must be a whole number from 0 to 1000000000000000, not 1.5"),
+        ({"what": "add"}, "event: needs either after or time, not None and None"),
+        ({"what": "add", "after": 1, "time": 1.0}, "event: needs either after or time, not 1 and 1.0"),
+        ({"what": "add", "after": 1.5}, "event: after must be a whole number from 0 to 1000000000000000, not 1.5"),
         ({"what": "add", "time": "1"}, "event: time must be a number of seconds, not '1'"),
-        ({"what": "add", "message": 1, "workers": (1,)}, "event: add takes no workers, not (1,)"),
-        ({"what": "crash", "message": 1}, "event: crash needs the numbers of workers, not ()"),
-        ({"what": "crash", "message": 1, "workers": (-1,)}, "event: crash needs the numbers of workers, not (-1,)"),
-        ({"what": "capacity", "message": 1}, "event: capacity is needed for 'capacity' and for nothing else"),
-        ({"what": "capacity", "message": 1, "capacity": []}, "capacity: must be tuples a second from 1e-09 to 1e+12"),
-        ({"what": "add", "message": 1, "capacity": 2.0}, "event: capacity is needed for 'capacity' and for nothing"),
+        ({"what": "add", "after": 1, "workers": (1,)}, "event: add takes no workers, not (1,)"),
+        ({"what": "crash", "after": 1}, "event: crash needs the numbers of workers, not ()"),
+        ({"what": "crash", "after": 1, "workers": (-1,)}, "event: crash needs the numbers of workers, not (-1,)"),
+        ({"what": "capacity", "after": 1}, "event: capacity is needed for 'capacity' and for nothing else"),
+        ({"what": "capacity", "after": 1, "capacity": []}, "capacity: must be tuples a second from 1e-09 to 1e+12"),
+        ({"what": "add", "after": 1, "capacity": 2.0}, "event: capacity is needed for 'capacity' and for nothing"),
     ],
 )
 def test_wrong_events_are_refused(given_event, message):
@@ -247,7 +247,7 @@ def test_loads_are_by_name_and_balance_counts_from_the_last_change():
     assert result.load == [25 + 34 + 24, 25, 25 + 33 + 24, 25 + 33 + 24, 24, 24]
     assert result.members == [0, 2, 3, 4, 5]
     assert result.events == ["t=100 remove 1", "t=200 add 2"]
-    assert (result.imbalance, result.max_over_mean, result.messages) == (0.0, 1.0, 320)
+    assert (result.imbalance, result.max_over_mean, result.tuples) == (0.0, 1.0, 320)
     assert result.workers == 4
     assert result.lost is None  # no queues
 
@@ -281,11 +281,11 @@ def test_an_event_by_time_that_is_known_to_come_too_late_need_not_be_possible():
 @pytest.mark.parametrize("workers", [5, None, {1: 2, "a": 3}, np.array(3)])
 def test_workers_of_an_event_are_a_list_of_numbers(workers):
     with pytest.raises(InputError, match=r"^event: "):
-        Event("remove", message=3, workers=workers)
+        Event("remove", after=3, workers=workers)
     for event in (5, None):
         with pytest.raises(InputError, match=r"^event: must be 't=WHEN add', "):
             simulate(Zipf(1.0, 10, 10), [make("hash", 2)], events=[event])
 
 
 def test_workers_of_an_event_may_be_any_collection():
-    assert str(Event("remove", message=3, workers={2, 1})) == "t=3 remove 1-2"
+    assert str(Event("remove", after=3, workers={2, 1})) == "t=3 remove 1-2"

@@ -114,7 +114,7 @@ def test_the_bound_of_section_5_holds_on_a_skewed_stream() -> None:
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Runs]:
-    """The whole quick grid on the first messages of each stream, and short files in the place of the real ones."""
+    """The whole quick grid on the first tuples of each stream, and short files in the place of the real ones."""
     folder = tmp_path_factory.mktemp("data")
     keys = pa.array([f"key {n % 7}" if n % 3 else "hot" for n in range(2_000)])
     table = pa.table({"key": keys, "src": keys, "ts": pa.array(range(2_000), pa.int64())})
@@ -125,8 +125,8 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Runs]:
     return chosen, run([job._replace(stream=_first(job.stream, 2_000)) for job in jobs])
 
 
-def _first(stream: Stream, messages: int) -> Stream:
-    return replace(stream, messages=messages) if isinstance(stream, Generated) else stream  # type: ignore[call-arg]
+def _first(stream: Stream, tuples: int) -> Stream:
+    return replace(stream, tuples=tuples) if isinstance(stream, Generated) else stream  # type: ignore[call-arg]
 
 
 @pytest.mark.compiled

@@ -40,7 +40,7 @@ def test_streams_of_files_read_back_from_their_own_text(tmp_path, name):
 
 def test_texts_may_leave_out_names_and_defaults():
     assert parse("zipf(1, 10, 100)") == Zipf(1, 10, 100)
-    assert parse(" zipf( keys=1_000, z=1e0, messages=1_000_000 ) ") == Zipf(1.0, 1000, 1_000_000)
+    assert parse(" zipf( keys=1_000, z=1e0, tuples=1_000_000 ) ") == Zipf(1.0, 1000, 1_000_000)
     assert parse("stand_in('CT')") == StandIn("CT") == StandIn("CT", 690_000)
 
 
@@ -70,11 +70,11 @@ NO_STREAM = [
     "zipf(1)(2)",
     "[zipf]",
     "zipf(*[1, 10, 100])",
-    "zipf(1, 10, messages)",
+    "zipf(1, 10, tuples)",
     "zipf(1, 10, 10**2)",
     "zipf(1, 10, [x for x in (1, 2)])",
     "zipf({[1]: 2}, 10, 100)",
-    "zipf(z=1, z=2, keys=10, messages=100)",
+    "zipf(z=1, z=2, keys=10, tuples=100)",
     "zipf(f'{1}', 10, 100)",
     "lambda: 1",
     "zipf\0(1, 10, 100)",
@@ -96,7 +96,7 @@ def test_what_is_no_stream_is_refused_with_every_stream_that_there_is(text):
     "text",
     [
         "zipf(__import__('os').system('touch executed'))",
-        "zipf(z=open('executed', 'w'), keys=1, messages=1)",
+        "zipf(z=open('executed', 'w'), keys=1, tuples=1)",
         "__import__('os').system('touch executed')",
         "(lambda: open('executed', 'w'))()",
         "zipf([open('executed', 'w') for _ in '1'], 1, 1)",
@@ -122,7 +122,7 @@ def test_any_text_is_a_stream_or_refused(text):
 
 @pytest.mark.parametrize("text", ["zipf(1, 2)", "zipf", "zipf()", "zipf(1, 2, 3, nonsense=4)", "zipf(**{'z': 1})"])
 def test_wrong_arguments_are_refused_with_those_that_the_stream_has(text):
-    with pytest.raises(InputError, match=r"; it is zipf\(z, keys, messages, seed=0, rate=1000.0\)$"):
+    with pytest.raises(InputError, match=r"; it is zipf\(z, keys, tuples, seed=0, rate=1000.0\)$"):
         parse(text)
 
 
@@ -135,10 +135,10 @@ WRONG_VALUES = {
     "zipf(True, 10, 10)": "z: must be a number from 0 to 20, not True",
     "zipf(1, 0, 10)": "keys: must be an integer from 1 to 2**53, not 0",
     "zipf(1, 1.5, 10)": "keys: must be an integer from 1 to 2**53, not 1.5",
-    "zipf(1, 10, -1)": "messages: must be an integer of at least 0, not -1",
+    "zipf(1, 10, -1)": "tuples: must be an integer of at least 0, not -1",
     "zipf(1, 10, 10, seed=-1)": "seed: must be an integer of at least 0, not -1",
     "zipf(1, 10, 10, seed='x')": "seed: must be an integer of at least 0, not 'x'",
-    "zipf(1, 10, 10, rate=0)": "rate: must be a number of messages a second from 1e-9 to 1e15, not 0",
+    "zipf(1, 10, 10, rate=0)": "rate: must be a number of tuples a second from 1e-9 to 1e15, not 0",
     "lognormal('a', 1, 10)": "mu: must be a number from -40 to 40, not 'a'",
     "lognormal(1, None, 10)": "sigma: must be a number from 0 to 40, not None",
     "drift(1, 10, 10, every=0)": "every: must be an integer of at least 1, not 0",
@@ -147,7 +147,7 @@ WRONG_VALUES = {
     "matched(10, 4, 'x')": "p1: must be a share above 1/keys = 0.25 and at most 0.9999990, not 'x'",
     "stand_in('XX')": "name: must be one of WP, TW, CT, LJ, not 'XX'",
     "stand_in([])": "name: must be one of WP, TW, CT, LJ, not []",
-    "stand_in('WP', 1.5)": "messages: must be an integer of at least 0, not 1.5",
+    "stand_in('WP', 1.5)": "tuples: must be an integer of at least 0, not 1.5",
     "file(3)": f"path: 3 is not a file; {ALLOWED}",
     "file('nowhere.csv', 'k')": f"path: 'nowhere.csv' is not a file; {ALLOWED}",
     "nowhere.txt": f"path: 'nowhere.txt' is not a file; {ALLOWED}",

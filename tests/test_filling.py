@@ -68,7 +68,7 @@ def test_planned_is_balanced_where_two_choices_are_not(name, workers):
 
 def test_d_choices_plans_its_own_candidates_for_the_head_and_two_for_other_hot_keys():
     workers, frequencies = 16, measured()
-    shares = frequencies.counts / frequencies.messages
+    shares = frequencies.counts / frequencies.tuples
     head = shares > 1 / (5 * workers)
     choices = fan_out(shares[head], 1 - shares[head].sum(), workers, 1e-4)
     assert 2 < choices < workers

@@ -42,7 +42,7 @@ def candidates(key, count, workers, virtual_nodes=128):
     stream=streams,
     workers=st.integers(1, 20),
     epoch=st.integers(1, 60),
-    capacity=st.integers(1, 30),
+    counters=st.integers(1, 30),
     alpha=st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]),
     theta=st.sampled_from([0.0, 0.01, 0.1, 0.5]),
     least=st.integers(2, 25),
@@ -73,16 +73,16 @@ def test_decides_as_its_twin_with_time_and_reports(data, workers, steps):
 def test_exact_counts_would_decide_alike(workers, alpha):
     """The decay rounds; Zipf streams show no decision that depends on it."""
     stream = zipf(1500, 300, 1.3)
-    exact = naive_fish.fish(stream.tolist(), workers, alpha=alpha, epoch=100, capacity=50, number=Fraction)
-    assert router(workers, alpha=float(alpha), epoch=100, capacity=50).route(stream).tolist() == exact
+    exact = naive_fish.fish(stream.tolist(), workers, alpha=alpha, epoch=100, counters=50, number=Fraction)
+    assert router(workers, alpha=float(alpha), epoch=100, counters=50).route(stream).tolist() == exact
 
 
 # ---------------------------------------------------------------- Algorithm 1: recent counts
 
 
-@given(stream=streams, epoch=st.integers(1, 40), capacity=st.integers(1, 20), alpha=st.sampled_from([0.0, 0.2, 1.0]))
-def test_the_counts_sum_to_the_decayed_number_of_tuples_and_the_top_is_their_largest(stream, epoch, capacity, alpha):
-    source = router(5, epoch=epoch, capacity=capacity, alpha=alpha)
+@given(stream=streams, epoch=st.integers(1, 40), counters=st.integers(1, 20), alpha=st.sampled_from([0.0, 0.2, 1.0]))
+def test_the_counts_sum_to_the_decayed_number_of_tuples_and_the_top_is_their_largest(stream, epoch, counters, alpha):
+    source = router(5, epoch=epoch, counters=counters, alpha=alpha)
     source.route(stream)
     ended = max(0, len(stream) - 1) // epoch  # an epoch ends when the next one's first tuple comes
     decayed = sum(epoch * alpha ** (ended - e) for e in range(ended)) + len(stream) - ended * epoch
@@ -104,7 +104,7 @@ def test_a_key_that_becomes_hot_is_spread_within_an_epoch_and_for_life_it_is_not
     stream = turn_of_fortune(100_000, 3000)
     spread = {}
     for alpha in (0.2, 1.0):
-        decisions = router(64, alpha=alpha, epoch=500, capacity=300).route(stream)
+        decisions = router(64, alpha=alpha, epoch=500, counters=300).route(stream)
         is_new = stream[100_000:] == SOME_KEYS[1]
         spread[alpha] = [
             len(set(part[mine].tolist()))
@@ -174,12 +174,12 @@ def test_a_key_that_cools_down_has_two_workers_but_is_not_forgotten_while_it_is_
 
 
 def test_a_replaced_key_is_forgotten_and_comes_back_to_the_same_workers():
-    source = router(8, capacity=1, virtual_nodes=8, theta=0.9)
+    source = router(8, counters=1, virtual_nodes=8, theta=0.9)
     source.route(SOME_KEYS[:1])
     assert source.state.widest[0] == 8
     source.route(np.tile(SOME_KEYS[1:3], 20))  # each takes the only counter: count = min + 1, so each is the top
     assert source.state.top[0] == source.state.counts[0] == source.state.total[0] == 41
-    narrow = router(8, capacity=2, theta=0.6, virtual_nodes=8)
+    narrow = router(8, counters=2, theta=0.6, virtual_nodes=8)
     narrow.route(ids([1, 2, 2, 2, 2, 3]))
     assert narrow.state.counted.tolist() == ids([3, 2]).tolist()
     assert narrow.state.widest.tolist() == [0, 8]
@@ -264,7 +264,7 @@ def test_fish_fig_16_without_heuristic_assignment_it_takes_longer_if_half_of_the
     """An equal share for all takes 8/6 = 1.33 times as long as one by capacity; 1.25 allows for the first interval."""
     queues = Queues(utilisation=1.0, capacity=[20.0] * 4 + [10.0] * 4)
     schemes = [make("fish", 8, interval=interval) for interval in (1.0, INF)]
-    aware, unaware = simulate(Zipf(z=1.4, keys=1000, messages=20_000), schemes, queues=queues)
+    aware, unaware = simulate(Zipf(z=1.4, keys=1000, tuples=20_000), schemes, queues=queues)
     assert unaware.makespan > 1.25 * aware.makespan
 
 
@@ -272,7 +272,7 @@ def test_fish_fig_16_without_heuristic_assignment_it_takes_longer_if_half_of_the
 @pytest.mark.parametrize("event", ["t=10k add", "t=10k remove 3"])
 def test_fish_fig_17_a_ring_saves_replicas_when_a_worker_comes_or_goes(event):
     schemes = [make("fish", 16, virtual_nodes=virtual_nodes) for virtual_nodes in (128, 0)]
-    ring, modulo = simulate(Zipf(z=1.0, keys=5000, messages=20_000), schemes, events=[event])
+    ring, modulo = simulate(Zipf(z=1.0, keys=5000, tuples=20_000), schemes, events=[event])
     assert modulo.replicas > 1.1 * ring.replicas
 
 
@@ -283,7 +283,7 @@ def test_keys_keep_their_workers_when_one_comes_or_goes():
     stream = ids(np.arange(600))
     source = router(10, theta=1.0)
     before = dict(zip(stream.tolist(), source.route(stream).tolist(), strict=True))
-    source.workers_changed([3, 0, 1, 2, 4, 5, 6, 7, 8])  # 9 has gone, slots have changed
+    source.workers_changed([3, 0, 1, 2, 4, 5, 6, 7, 8])  # 9 has gone, indices have changed
     names = source.members
     for key in stream:
         assert set(names[first_workers(source.state, key, 2)]) >= set(candidates(key, 2, 10)) - {9}
@@ -337,7 +337,7 @@ def test_one_worker_gets_everything_and_one_key_has_all_workers(virtual_nodes):
     ("parameters", "message"),
     [
         ({"epoch": 0}, "epoch: must be an integer from 1 to 9007199254740992, not 0"),
-        ({"capacity": 0}, "capacity: must be an integer from 1 to 2000000, not 0"),
+        ({"counters": 0}, "counters: must be an integer from 1 to 2000000, not 0"),
         ({"alpha": 1.1}, "alpha: must be a number from 0 to 1, not 1.1"),
         ({"alpha": float("nan")}, "alpha: must be a number from 0 to 1, not nan"),
         ({"theta": -0.1}, "theta: must be 0 for 1/(4 workers), or a share up to 1, not -0.1"),
@@ -389,6 +389,6 @@ def test_with_large_epochs_and_sketches_a_flat_stream_is_hardly_split():
     stream = uniform(400_000, 10_000)
     pairs = [
         len(np.unique(np.stack([stream, router(256, **sizes).route(stream).astype(np.uint64)]), axis=1).T) / 10_000
-        for sizes in ({}, {"epoch": 4096, "capacity": 4096})
+        for sizes in ({}, {"epoch": 4096, "counters": 4096})
     ]
     assert pairs[0] > 3 * pairs[1]

@@ -60,7 +60,7 @@ def test_the_grid_has_every_number_of_workers_and_every_skew(data: Path) -> None
             assert {(scheme.workers, skew(job)) for job in turned for scheme in job.schemes} == {
                 (w, z) for w in workers for z in skews
             }
-            assert {job.stream.length for job in turned} == {setup.QUICK_MESSAGES if quick else setup.MESSAGES}
+            assert {job.stream.length for job in turned} == {setup.QUICK_TUPLES if quick else setup.TUPLES}
 
 
 def test_no_cell_of_the_grid_is_simulated_twice(data: Path) -> None:
@@ -122,9 +122,9 @@ def as_published(job: Job, scheme: Any) -> Numbers:
         time = 2.61
     elif params.get("virtual_nodes") == 0 and job.events:
         memory = 4.0 if z == 1.0 else 2.2
-    if params.get("capacity") == 1000 and isinstance(scheme, DChoices | WChoices):
+    if params.get("counters") == 1000 and isinstance(scheme, DChoices | WChoices):
         latency = 3.0
-    if params.get("capacity") == 100:
+    if params.get("counters") == 100:
         memory = 23.16
     return {"makespan": time, "replicas_over_kg": memory, "latency_p99": latency}
 
@@ -164,7 +164,7 @@ def verdicts(data: Path, world: World, quick: bool) -> dict[str, str]:
 
 def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
     params = {name: value for name, value in scheme._asdict().items() if name != "workers"}  # type: ignore[attr-defined]
-    ideal: Numbers = {"messages": 1, "capacity": [1.0], "latency_mean": 1.0}
+    ideal: Numbers = {"tuples": 1, "capacity": [1.0], "latency_mean": 1.0}
     return replace(
         some, scheme=registration_of(scheme).name, params=params, workers=scheme.workers, **ideal, **world(job, scheme)
     )
@@ -202,7 +202,7 @@ def test_a_printed_factor_is_met_from_both_sides() -> None:
 def test_w_choices_that_trusts_estimates_of_too_few_counters_is_shuffle() -> None:
     stream = Evolving(1.0, 2_000, 20_000)
     shuffle, trusting, guaranteed = simulate(
-        stream, [Shuffle(64), setup.estimated(64, 100), WChoices(64, capacity=100)], samples=1
+        stream, [Shuffle(64), setup.estimated(64, 100), WChoices(64, counters=100)], samples=1
     )
     assert trusting.imbalance < 1
     assert (trusting.replicas or 0) > 0.95 * (shuffle.replicas or 0)
@@ -222,7 +222,7 @@ def test_the_memory_of_shuffling_is_as_expected() -> None:
 def test_a_tiny_run_has_claims_rules_and_pictures(
     experiment: Experiment, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(setup, "QUICK_MESSAGES", 2_000)
+    monkeypatch.setattr(setup, "QUICK_TUPLES", 2_000)
     chosen = settings(data)
     runs = Runs(Run(job, result) for job in experiment.jobs(chosen) for result in job.run())
     for claim in experiment.judged(runs, chosen):

@@ -65,7 +65,7 @@ def data_set(name):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(
-    ("name", "messages", "keys", "p1"),
+    ("name", "tuples", "keys", "p1"),
     [
         ("slashdot0902_edges", 948_464, 82_168, 0.00269),
         ("stocknet_cashtags", 242_020, 7_429, 0.0872),
@@ -74,15 +74,15 @@ def data_set(name):
         ("orm_busy", 5_000_000, 76_349, 0.0054),
     ],
 )
-def test_a_real_stream_has_the_messages_keys_and_p1_of_its_readme(name, messages, keys, p1):
+def test_a_real_stream_has_the_tuples_keys_and_p1_of_its_readme(name, tuples, keys, p1):
     counted = frequencies(File(data_set(name), key="key"))
-    assert counted.counts.sum() == messages
+    assert counted.counts.sum() == tuples
     assert len(counted) == keys
     assert counted.p1 == pytest.approx(p1, abs=0.00006)
 
 
 @pytest.mark.compiled
-def test_slashdot_has_the_papers_p1_by_nodes_and_a_smaller_one_by_messages():
+def test_slashdot_has_the_papers_p1_by_nodes_and_a_smaller_one_by_tuples():
     """PKG paper, Table 1: p1 of SL1 is 3.11 %, the largest in-degree over the number of nodes."""
     counted = frequencies(Graph(data_set("slashdot0902_edges")))
     nodes = 82_168

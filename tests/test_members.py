@@ -21,7 +21,7 @@ names = st.lists(st.integers(0, 12), min_size=1, max_size=9, unique=True)
 @pytest.mark.parametrize("name", RESIZABLE)
 @given(members=names.filter(lambda members: min(members) < 5))  # one of the five stays
 @settings(max_examples=10)
-def test_decisions_are_slots_of_the_new_workers(name, members):
+def test_decisions_are_indices_of_the_new_workers(name, members):
     router = Router(make(name, 5))
     router.route(STREAM[:200])
     router.workers_changed(members)
@@ -107,12 +107,12 @@ GOOD = WorkerReport([0, 4], [1, 2], [1, 2], [0.5, 1], [0, 3], 1.0, 1.0)
     ("report", "message"),
     [
         (None, "report: must be a WorkerReport, not NoneType"),
-        (GOOD._replace(workers=[0, 5]), "report: workers must be different slots from 0 to 4, not [0, 5]"),
-        (GOOD._replace(workers=[3, 3]), "report: workers must be different slots from 0 to 4, not [3, 3]"),
+        (GOOD._replace(workers=[0, 5]), "report: workers must be different indices from 0 to 4, not [0, 5]"),
+        (GOOD._replace(workers=[3, 3]), "report: workers must be different indices from 0 to 4, not [3, 3]"),
         (GOOD._replace(workers=[-1, 4]), f"report: workers must be 2 {WHOLE}, not [-1, 4]"),
         (GOOD._replace(workers=[0.0, 4.0]), f"report: workers must be 2 {WHOLE}, not [0.0, 4.0]"),
         (GOOD._replace(workers=[[0], [1, 2]]), f"report: workers must be 2 {WHOLE}, not [[0], [1, 2]]"),
-        (GOOD._replace(workers=3), "report: workers must be a list of slots, not 3"),
+        (GOOD._replace(workers=3), "report: workers must be a list of indices, not 3"),
         (GOOD._replace(came=[1]), f"report: came must be 2 {WHOLE}, not [1]"),
         (GOOD._replace(tuples=[1, -2]), f"report: tuples must be 2 {WHOLE}, not [1, -2]"),
         (GOOD._replace(tuples=[1.7, 1]), f"report: tuples must be 2 {WHOLE}, not [1.7, 1]"),

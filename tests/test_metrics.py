@@ -90,21 +90,21 @@ def test_the_mean_imbalance_is_over_every_tuple(chosen, cut):
     assert load.vector.tolist() == [chosen.count(worker) for worker in range(5)]
 
 
-@pytest.mark.parametrize("messages", [1, 255, 256, 257, 5120, 5121, 20_000])
+@pytest.mark.parametrize("tuples", [1, 255, 256, 257, 5120, 5121, 20_000])
 @pytest.mark.parametrize("samples", [1, 3, 10])
 @pytest.mark.parametrize("cut", [1000, 100_000])
-def test_samples_are_evenly_spread_bounded_and_end_with_the_end(messages, samples, cut):
-    load, knowing = Load(3, samples), Load(3, samples, messages)
-    chosen, times = np.zeros(messages, np.int32), np.arange(messages) * 0.5
-    for i in range(0, messages, cut):
+def test_samples_are_evenly_spread_bounded_and_end_with_the_end(tuples, samples, cut):
+    load, knowing = Load(3, samples), Load(3, samples, tuples)
+    chosen, times = np.zeros(tuples, np.int32), np.arange(tuples) * 0.5
+    for i in range(0, tuples, cut):
         load.add(chosen[i : i + cut], times[i : i + cut])
         knowing.add(chosen[i : i + cut], times[i : i + cut])
     taken = load.samples
     assert knowing.samples == taken  # to know the length beforehand changes nothing
-    at = [sample.messages for sample in taken]
-    assert at[-1] == messages
+    at = [sample.tuples for sample in taken]
+    assert at[-1] == tuples
     assert len(taken) <= 2 * samples
-    assert len(taken) >= min(samples, messages // FIRST_SAMPLE_EVERY)
+    assert len(taken) >= min(samples, tuples // FIRST_SAMPLE_EVERY)
     distances = np.diff([0, *at])
     assert len(set(distances[:-1].tolist())) <= 1
     assert 0 < distances[-1] <= distances[0]
@@ -116,7 +116,7 @@ def test_looking_at_the_samples_does_not_change_them():
     load = Load(3, 2)
     for _ in range(40):
         load.add(np.zeros(100, np.int32), np.zeros(100))
-        assert load.samples[-1].messages == load.messages
+        assert load.samples[-1].tuples == load.tuples
     fresh = Load(3, 2)
     fresh.add(np.zeros(4000, np.int32), np.zeros(4000))
     assert load.samples == fresh.samples
@@ -126,9 +126,9 @@ def test_looking_at_the_samples_does_not_change_them():
 
 
 @every_scheme
-def test_no_messages_are_perfectly_balanced(name):
+def test_no_tuples_are_perfectly_balanced(name):
     (result,) = simulate(NOTHING, [scheme_for(name, 5, np.empty(0, np.uint64))], sources=3, estimation="probe:1")
-    assert (result.messages, result.keys, result.p1, result.replicas, result.replicas_lower_bound) == (0, 0, 0, 0, 0)
+    assert (result.tuples, result.keys, result.p1, result.replicas, result.replicas_lower_bound) == (0, 0, 0, 0, 0)
     assert (result.imbalance, result.imbalance_fraction, result.mean_imbalance_fraction) == (0, 0, 0)
     assert result.max_over_mean == 1.0
     assert result.load == [0] * 5
@@ -148,7 +148,7 @@ def test_one_worker_is_always_balanced(name):
 @every_scheme
 def test_one_key_is_on_the_workers_that_its_scheme_gives_it(name):
     (result,) = simulate(ONE_KEY, [scheme_for(name, 10, ids([1] * 300))])
-    assert (result.messages, result.keys, result.p1, result.replicas_lower_bound) == (300, 1, 1.0, 10)
+    assert (result.tuples, result.keys, result.p1, result.replicas_lower_bound) == (300, 1, 1.0, 10)
     assert result.replicas == result.replicas_over_kg == sum(load > 0 for load in result.load)
     expected = {"shuffle": 10, "hash": 1, "potc": 1, "on_greedy": 1, "off_greedy": 1}
     assert result.replicas == expected.get(name, result.replicas)
@@ -187,7 +187,7 @@ def test_without_an_oracle_there_is_no_agreement():
     assert (result.agreement, result.jaccard) == (None, None)
 
 
-def test_more_sources_than_messages_are_all_right():
+def test_more_sources_than_tuples_are_all_right():
     (result,) = simulate(Zipf(1.0, 5, 30), [make("pkg", 4)], sources=1000)
     assert sum(result.load) == 30
     (by_key,) = simulate(Zipf(1.0, 5, 30), [make("pkg", 4)], sources=1000, feed="key")
@@ -209,4 +209,4 @@ def test_keys_of_any_kind_are_routed_by_their_ids():
             yield Chunk(["a", "b", None, "a"], np.zeros(4))
 
     (result,) = simulate(Words(), [make("hash", 3)])
-    assert (result.messages, result.keys, result.p1) == (4, 3, 0.5)
+    assert (result.tuples, result.keys, result.p1) == (4, 3, 0.5)

@@ -1,6 +1,6 @@
 """Worked examples and numbers printed in the papers that need no simulator. Section cited, tolerance argued.
 
-PKG is "Partial Key Grouping: Load-Balanced Partitioning of Distributed Streams", its symbols n = workers, m = messages.
+PKG is "Partial Key Grouping: Load-Balanced Partitioning of Distributed Streams", its symbols n = workers, m = tuples.
 """
 
 import numpy as np
@@ -74,7 +74,7 @@ def test_pkg_5_many_choices_are_shuffle_grouping(workers):
 @pytest.mark.parametrize(("workers", "hot_of_ten"), [(10, 3), (10, 5), (50, 1), (100, 2)])
 def test_pkg_5_1_imbalance_with_a_too_hot_key_grows_linearly(workers, hot_of_ten):
     """p1 > 2/n: I(m) >= (p1/2 - 1/n) m, "irrespective of the placement scheme used", if a key has two bins. The hot key
-    comes exactly p1 * m times here, so the bound is exact at the end: its two bins share its messages."""
+    comes exactly p1 * m times here, so the bound is exact at the end: its two bins share its tuples."""
     m = 1000
     stream = ids(np.where(np.arange(m) % 10 < hot_of_ten, 0, np.arange(1, m + 1)))
     p1 = hot_of_ten / 10
@@ -99,7 +99,7 @@ def test_pkg_5_1_uniform_over_n_keys_leaves_13_5_percent_of_the_bins_unused():
 
 def test_pkg_5_1_uniform_over_n_keys_has_an_imbalance_that_grows_with_m():
     """I(m) >= m/(0.865 n) - m/n = 0.156 m/n (the paper prints 0.156 m, a slip: the maximum load is of the order of
-    m/n). The bins of B hold all messages, so that the largest has at least m/|B|: exact for the B of our hashes."""
+    m/n). The bins of B hold all tuples, so that the largest has at least m/|B|: exact for the B of our hashes."""
     n, rounds = 200, 10
     keys = ids(np.arange(n))
     bins = len({naive.candidate(key, j, n) for key in keys.tolist() for j in (0, 1)})

@@ -62,7 +62,7 @@ def check(result, heard, naive):
     assert result.imbalance == pytest.approx(
         float(max(naive.since.values(), default=0) - Fraction(sum(naive.since.values()), len(naive.members)))
     )
-    assert result.mean_imbalance_fraction == pytest.approx(float(sum(naive.imbalances)) / result.messages**2)
+    assert result.mean_imbalance_fraction == pytest.approx(float(sum(naive.imbalances)) / result.tuples**2)
     assert result.utilisation == pytest.approx([float(u) for u in naive.utilisation.values()])
     present = [float(naive.utilisation[name]) for name in naive.members]
     imbalance = max(present) - sum(present) / len(present) if max(present) < np.inf else np.inf
@@ -82,9 +82,9 @@ def check(result, heard, naive):
 
 def check_samples(result, naive):
     before = {"done": 0, "now": naive.start}
-    assert result.queue_samples[-1].messages == result.messages
+    assert result.queue_samples[-1].tuples == result.tuples
     for sample in result.queue_samples:
-        look = naive.looks[sample.messages - 1]
+        look = naive.looks[sample.tuples - 1]
         queues = [look["waiting"][name] for name in look["members"]]
         waits = [float(wait) for wait in look["waits"]]
         assert (sample.time, sample.done, sample.lost) == (look["time"], look["done"], look["lost"])
@@ -176,7 +176,7 @@ def test_a_longer_run_with_everything_in_it_is_the_naive_simulators_too(bound):
 
 
 @pytest.mark.parametrize("what", ["capacity", "crash"])
-def test_what_happens_in_a_long_pause_meets_the_slot_of_its_own_time(what):
+def test_what_happens_in_a_long_pause_meets_the_window_of_its_own_time(what):
     """Tuples take 256 s each and the next comes after 500 s; at 101 s workers become fast, or one crashes."""
     stream = Given((1, 1, 1, 2, 3, 4, 1), times=(0.0, 0.0, 0.0, 1.0, 1.0, 500.0, 501.0))
     busiest = int(Router(make("hash", WORKERS)).route(stream.key_ids[:1])[0])

@@ -42,11 +42,11 @@ def test_every_tuple_is_done_waiting_or_lost_at_every_moment():
     events = ["t=200 crash 1", "t=300 add", "t=500 capacity 0:0.1", "t=700 crash 0"]
     (result,) = simulate(skewed(1000, cut=130), [make("pkg", 5)], queues=Queues(utilisation=1.2), events=events)
     assert result.lost > 0
-    assert result.done + result.lost == result.messages == sum(result.load)
+    assert result.done + result.lost == result.tuples == sum(result.load)
     for sample in result.queue_samples:
-        assert sample.done + sample.waiting + sample.lost == sample.messages
+        assert sample.done + sample.waiting + sample.lost == sample.tuples
     assert result.queue_samples[-1].waiting == result.waiting > 0
-    assert result.queue_samples[-1].messages == 1000
+    assert result.queue_samples[-1].tuples == 1000
 
 
 def test_samples_tell_of_the_time_since_the_one_before():
@@ -68,7 +68,7 @@ def test_samples_tell_of_the_workers_that_are_there():
     queues = Queues(rate=4.0, capacity="100, 0:0.01")
     events = ["t=32 remove 0", "t=64 add"]
     (result,) = simulate(Zipf(0, 10, 96), [make("shuffle", 2)], queues=queues, samples=10, events=events)
-    before, after = (result.queue_samples[i] for i in (1, 3))  # messages 32 and 64
+    before, after = (result.queue_samples[i] for i in (1, 3))  # tuples 32 and 64
     assert (before.longest_queue, after.longest_queue, after.shortest_queue) == (16, 1, 1)
     assert (before.waiting, after.waiting) == (17, 17)
     assert before.longest_wait > 1600 > 1 > after.longest_wait
@@ -82,7 +82,7 @@ def test_samples_tell_of_both_extremes_and_of_recent_utilisation():
     (result,) = simulate(
         Zipf(0, 10, 1024), [make("shuffle", 2)], queues=queues, samples=8, events=["t=512 capacity 0:1, 1:4"]
     )
-    halves = [sample for sample in result.queue_samples if sample.messages in (512, 1024)]
+    halves = [sample for sample in result.queue_samples if sample.tuples in (512, 1024)]
     for sample in halves:  # 2 tuples a second each: half of what the one can do, twice what the other can
         assert (sample.recent_utilisation_min, sample.recent_utilisation_max) == pytest.approx((0.5, 2.0))
         assert sample.recent_utilisation_mean == pytest.approx(1.25)
@@ -157,14 +157,14 @@ def test_late_tuples_are_counted_where_the_latest_time_seen_matters():
 
 @pytest.mark.parametrize("bound", [None, 2])
 def test_seconds_since_1970_are_as_exact_as_seconds_since_the_start(bound):
-    """As floats they are 2.4e-7 apart. Gaps and slots are multiples of that, so that the times themselves are exact."""
+    """As floats they are 2.4e-7 apart. Gaps and windows are multiples of that, so the times themselves are exact."""
     gaps = np.random.default_rng(0).integers(0, 40, 300) / 2**22
     queues = Queues(capacity="3e6, 1:1e5", bound=bound, feedback_delay=2**-20)
     results, reports = [], []
     for start in (0.0, 2.0**30):
         listening.HEARD.clear()
         times = start + np.cumsum(gaps)
-        events = [Event("capacity", time=float(times[100]), capacity="1:2e5"), Event("crash", message=200, workers=[0])]
+        events = [Event("capacity", time=float(times[100]), capacity="1:2e5"), Event("crash", after=200, workers=[0])]
         stream = skewed(300, times=tuple(times.tolist()))
         (result,) = simulate(stream, [listening.Listener(5, 2**-15)], sources=2, queues=queues, events=events)
         samples = [sample._replace(time=sample.time - start) for sample in result.queue_samples]
@@ -194,12 +194,12 @@ def test_results_with_queues_are_plain_values_and_come_back():
 @given(cut=st.integers(1, 300))
 @settings(max_examples=8)
 def test_the_size_of_chunks_does_not_matter_to_queues(cut):
-    events = [Event("crash", message=100, workers=(1,)), Event("capacity", time=20.25, capacity="0:4"), "t=180 add"]
+    events = [Event("crash", after=100, workers=(1,)), Event("capacity", time=20.25, capacity="0:4"), "t=180 add"]
     queues = Queues(utilisation=1.0, bound=6, feedback_delay=0.3)
     results = []
     for stream in (skewed(300), skewed(300, cut=cut)):
         (result,) = simulate(stream, [listening.Listener(5, 1.5)], sources=3, queues=queues, events=events)
-        results.append(result.to_dict() | {"seconds": 0, "messages_per_second": 0, "stream_seconds": 0, "stream": ""})
+        results.append(result.to_dict() | {"seconds": 0, "tuples_per_second": 0, "stream_seconds": 0, "stream": ""})
     assert results[0] == results[1]
 
 
@@ -248,5 +248,5 @@ def test_recent_utilisation_is_of_its_own_stretch_whatever_came_before():
     """A long pause, then a tuple a second for a worker that can do two."""
     times = (0.0, *(1000.0 + i for i in range(95)))
     (result,) = simulate(skewed(96, times=times), [make("hash", 1)], queues=Queues(capacity=2.0), samples=6)
-    assert [sample.messages for sample in result.queue_samples] == [16, 32, 48, 64, 80, 96]
+    assert [sample.tuples for sample in result.queue_samples] == [16, 32, 48, 64, 80, 96]
     assert [sample.recent_utilisation_max for sample in result.queue_samples[1:]] == [0.5] * 5

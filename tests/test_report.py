@@ -24,9 +24,9 @@ def counted(counts: list[int] | np.ndarray) -> KeyCounts:
     return KeyCounts.of(key_ids(np.arange(len(counts))), counts, [f"k{i}" for i in range(len(counts))])
 
 
-def zipf(z: float, keys: int, messages: int) -> KeyCounts:
+def zipf(z: float, keys: int, tuples: int) -> KeyCounts:
     shares = np.arange(1, keys + 1) ** -z
-    return counted(np.maximum(1, np.round(messages * shares / shares.sum())))
+    return counted(np.maximum(1, np.round(tuples * shares / shares.sum())))
 
 
 def forecast(report: Report, scheme: str, mode: str | None = None):
@@ -53,7 +53,7 @@ def test_no_exponent_without_three_keys() -> None:
 def test_totals_are_exact_however_long_the_tail() -> None:
     counts = zipf(1.0, 50_000, 1_000_000)
     assert counts.keys == 50_000
-    assert counts.messages == counts.top.counts.sum() + counts.tail_messages.sum()
+    assert counts.tuples == counts.top.counts.sum() + counts.tail_tuples.sum()
     rank, share = counts.curve()
     assert rank[0] == 1
     assert rank[-1] == counts.keys
@@ -63,9 +63,9 @@ def test_totals_are_exact_however_long_the_tail() -> None:
 
 def test_counts_that_do_not_add_up_are_refused() -> None:
     top = Frequencies(key_ids(["a"]), np.array([5]), 9)
-    with pytest.raises(InputError, match=r"messages: must be the sum of all counts 8, not 9"):
+    with pytest.raises(InputError, match=r"tuples: must be the sum of all counts 8, not 9"):
         KeyCounts(top, np.array([1]), np.array([3]))
-    with pytest.raises(InputError, match="tail_messages"):
+    with pytest.raises(InputError, match="tail_tuples"):
         KeyCounts(top, np.array([5]), np.array([4]))
 
 
@@ -81,7 +81,7 @@ def test_the_most_workers_come_from_p1() -> None:
 def test_a_stream_that_is_not_long_is_routed_as_it_is() -> None:
     counts = zipf(1.0, 5_000, 100_000)
     small = miniature(counts, TUPLES, len(counts.top.counts))
-    assert len(small.tuples) == counts.messages
+    assert len(small.tuples) == counts.tuples
     assert len(small.ids) == counts.keys
     assert (small.weights == 1).all()
     assert np.array_equal(np.bincount(small.tuples), small.counts)
@@ -94,7 +94,7 @@ def test_a_long_stream_keeps_its_shares_in_small(rows_a_key: int) -> None:
     small = miniature(counts, 100_000, 50, rows_a_key)
     assert len(small.tuples) == pytest.approx(100_000, rel=0.02)
     shares = small.counts[:50] / len(small.tuples)
-    assert shares == pytest.approx(counts.top.counts[:50] / counts.messages, rel=0.03)
+    assert shares == pytest.approx(counts.top.counts[:50] / counts.tuples, rel=0.03)
     assert small.weights.sum() == pytest.approx(counts.keys, rel=0.05)
 
 
@@ -109,7 +109,7 @@ def test_hash_is_forecast_exactly_where_all_keys_are_known() -> None:
 
 
 def test_forecasts_agree_with_a_simulation_of_the_stream_itself() -> None:
-    stream = Zipf(z=1.2, keys=20_000, messages=3_000_000, seed=3)
+    stream = Zipf(z=1.2, keys=20_000, tuples=3_000_000, seed=3)
     schemes = [make(name, 32) for name in ("hash", "pkg", "shuffle")]
     keys, counts = np.unique(np.concatenate([chunk.keys for chunk in stream.chunks()]), return_counts=True)
     report = report_on(KeyCounts.of(key_ids(keys), counts), 32)
@@ -135,7 +135,7 @@ def test_merging_counts_in_the_straggler_factor_where_keys_are_split() -> None:
         report = report_on(counts, 8, for_=for_)
         split, whole = forecast(report, "fanout"), forecast(report, "hash")
         assert split.replicas > report.keys
-        assert split.straggler == pytest.approx(split.max_over_mean + cost * split.replicas / report.messages)
+        assert split.straggler == pytest.approx(split.max_over_mean + cost * split.replicas / report.tuples)
         assert whole.straggler == whole.max_over_mean
 
 
@@ -235,7 +235,7 @@ def test_every_report_prints_and_becomes_json(counts: list[int], workers: int) -
     report = report_on(counted(counts), workers, columns=("user", "day"))
     assert report.recommendation.split()[0] in str(report)
     found = json.loads(json.dumps(report.to_dict(), allow_nan=False))
-    assert found["messages"] == sum(counts)
+    assert found["tuples"] == sum(counts)
     assert found["columns"] == ["user", "day"]
     assert found["recommendation"] == report.recommendation
     assert found["for"] is None

@@ -14,10 +14,10 @@ from unskew.simulate.workers import QueuedWorkers
 pytestmark = pytest.mark.usefixtures("listener")
 
 
-def heard_by(sources, delay=0.0, period=2.0, messages=60):
+def heard_by(sources, delay=0.0, period=2.0, tuples=60):
     listening.HEARD.clear()
     simulate(
-        skewed(messages),
+        skewed(tuples),
         [listening.Listener(6, period)],
         sources=sources,
         queues=Queues(rate=4.0, feedback_delay=delay),
@@ -25,7 +25,7 @@ def heard_by(sources, delay=0.0, period=2.0, messages=60):
     return list(listening.HEARD)
 
 
-def test_reports_are_of_whole_slots_and_only_of_workers_that_executed_something():
+def test_reports_are_of_whole_windows_and_only_of_workers_that_executed_something():
     reports = heard_by(1)
     assert [report.now for report in reports] == [2.0 * i for i in range(1, len(reports) + 1)]
     for report in reports:
@@ -46,7 +46,7 @@ def test_a_delay_longer_than_the_stream_leaves_the_scheme_as_if_deaf():
     assert len(heard_by(2, delay=5.0)) < len(heard_by(2))
 
 
-def test_pauses_of_a_million_slots_cost_nothing():
+def test_pauses_of_a_million_windows_cost_nothing():
     stream = Given((1, 2, 3), times=(0.0, 1e9, 1e9 + 1))
     listening.HEARD.clear()
     simulate(stream, [listening.Listener(2, 1e-3)], queues=Queues(capacity=100.0))
@@ -54,8 +54,8 @@ def test_pauses_of_a_million_slots_cost_nothing():
 
 
 @pytest.fixture
-def few_slots(monkeypatch):
-    """A run that walks through every slot of time, however many there are, fails rather than not to end."""
+def few_windows(monkeypatch):
+    """A run that walks through every window, however many there are, fails rather than not to end."""
 
     def limited(method):
         calls = []
@@ -67,11 +67,11 @@ def few_slots(monkeypatch):
 
         return counted
 
-    for name in ("end_slot", "finishes_by"):
+    for name in ("end_window", "finishes_by"):
         monkeypatch.setattr(QueuedWorkers, name, limited(getattr(QueuedWorkers, name)))
 
 
-@pytest.mark.usefixtures("few_slots")
+@pytest.mark.usefixtures("few_windows")
 @pytest.mark.parametrize(
     ("period", "queues"),
     [
@@ -80,21 +80,23 @@ def few_slots(monkeypatch):
         (10.0, Queues(utilisation=0.8, capacity=1e-9)),
         (1e-7, Queues(rate=1e3, capacity="0:1000, 1:1e-9", feedback_delay=0.05)),
     ],
-    ids=["short slots", "and stalls", "slow workers", "one slow worker"],
+    ids=["short windows", "and stalls", "slow workers", "one slow worker"],
 )
-def test_slots_in_which_nobody_finishes_a_tuple_cost_nothing(period, queues):
+def test_windows_in_which_nobody_finishes_a_tuple_cost_nothing(period, queues):
     listening.HEARD.clear()
     events = ["t=100 capacity 1:0.01", "t=200 add", "t=300 remove 0"]
     simulate(skewed(400), [listening.Listener(2, period)], queues=queues, events=events)
     assert listening.HEARD
     for report in listening.HEARD:
-        assert report.seconds == pytest.approx(period, rel=1e-6) or queues.bound  # a slot lasts longer while it stalls
+        assert (
+            report.seconds == pytest.approx(period, rel=1e-6) or queues.bound
+        )  # a window lasts longer while it stalls
         assert (report.tuples > 0).all()
         assert ((report.busy > 0) & (report.busy <= report.seconds * (1 + 1e-6))).all()
 
 
-def test_times_that_cannot_be_cut_into_slots_are_refused():
-    """Beyond 2^53 slots from time 0 on, one slot more is the same number."""
+def test_times_that_cannot_be_cut_into_windows_are_refused():
+    """Beyond 2^53 windows from time 0 on, one window more is the same number."""
     nanoseconds = skewed(10, times=tuple(1.6e18 + 1e9 * i for i in range(10)))
     for stream, shown in (
         (nanoseconds, "1.6e+18"),

@@ -30,17 +30,17 @@ def ring_of(names, virtual):
 def walks(names, virtual, count):
     """For each of some keys the names of its first workers."""
     ring = ring_of(names, virtual)
-    return [[names[slot] for slot in first_workers(ring, key, count)] for key in SOME_KEYS]
+    return [[names[index] for index in first_workers(ring, key, count)] for key in SOME_KEYS]
 
 
 def ring_at(nodes, workers):
-    """A ring with nodes (position, slot) put by hand."""
-    position, slot = np.array(sorted(nodes), np.int64).T
+    """A ring with nodes (position, worker) put by hand."""
+    position, worker = np.array(sorted(nodes), np.int64).T
     buckets = 1 << (len(nodes) - 1).bit_length()
     starts = np.searchsorted(position, np.arange(buckets) * (POSITIONS // buckets))
     return Ring(
         position.astype(np.uint32),
-        slot.astype(np.int32),
+        worker.astype(np.int32),
         starts.astype(np.int32),
         np.zeros(workers, np.int64),
         np.zeros(1, np.int64),
@@ -84,10 +84,10 @@ def test_nodes_at_one_position_stand_in_the_order_of_names():
     order = np.argsort(positions, kind="stable")
     where = np.flatnonzero(np.diff(positions[order].astype(np.int64)) == 0)[0]
     low, high = sorted(names[order[where : where + 2]].tolist())
-    for slots in ([low, high], [high, low]):
-        ring = ring_of(slots, 1)
+    for names in ([low, high], [high, low]):
+        ring = ring_of(names, 1)
         assert len(set(ring.node_position.tolist())) == 1
-        assert [slots[slot] for slot in ring.node_worker] == [low, high]
+        assert [names[index] for index in ring.node_worker] == [low, high]
 
 
 # ---------------------------------------------------------------- the twin, and monotonicity
@@ -97,7 +97,7 @@ def test_nodes_at_one_position_stand_in_the_order_of_names():
 def test_walks_as_its_twin(names, virtual):
     nodes = naive_fish.ring_nodes(names, virtual)
     for key, walk in zip(SOME_KEYS[:8].tolist(), walks(names, virtual, len(names)), strict=False):
-        assert walk == [names[slot] for slot in naive_fish.first_workers(nodes, key, len(names))]
+        assert walk == [names[index] for index in naive_fish.first_workers(nodes, key, len(names))]
 
 
 @given(names=names_of_workers, virtual=virtual_nodes, new=st.integers(-(2**63), 2**63 - 1), data=st.data())
@@ -107,7 +107,7 @@ def test_a_worker_that_comes_or_goes_moves_only_what_it_gains_or_held(names, vir
     if not without:
         return
     count = data.draw(st.integers(1, len(without)))
-    with_new = data.draw(st.permutations([*without, new]))  # slots do not matter
+    with_new = data.draw(st.permutations([*without, new]))  # indices do not matter
     for before, after in zip(walks(without, virtual, count), walks(with_new, virtual, count), strict=True):
         assert after == before or (new in after and [w for w in after if w != new] == before[: count - 1])
 

@@ -43,15 +43,15 @@ class Given(Stream):
         return list(zip(self.key_ids.tolist(), self.times or range(len(self.numbers)), sources, strict=True))
 
 
-def skewed(messages, seed=0, **more):
-    numbers = np.random.default_rng(seed).zipf(1.4, messages) % 50
+def skewed(tuples, seed=0, **more):
+    numbers = np.random.default_rng(seed).zipf(1.4, tuples) % 50
     return Given(tuple(numbers.tolist()), **more)
 
 
 def metrics_of(result):
     """All of a result but what it cost and how it was asked for."""
     kept = result.to_dict()
-    for name in ("seconds", "messages_per_second", "stream_seconds", "stream"):
+    for name in ("seconds", "tuples_per_second", "stream_seconds", "stream"):
         del kept[name]
     return kept
 
@@ -70,9 +70,9 @@ def check(result, naive):
         else:
             assert found == expected, name
     for sample in result.samples:
-        assert sample.imbalance == pytest.approx(float(naive.imbalances[sample.messages - 1]), rel=1e-12, abs=1e-9)
-        assert sample.max_load == naive.max_loads[sample.messages - 1]
-        assert sample.time == naive.times[sample.messages - 1]
+        assert sample.imbalance == pytest.approx(float(naive.imbalances[sample.tuples - 1]), rel=1e-12, abs=1e-9)
+        assert sample.max_load == naive.max_loads[sample.tuples - 1]
+        assert sample.time == naive.times[sample.tuples - 1]
 
 
 # ---------------------------------------------------------------- against the twin
@@ -105,7 +105,7 @@ def test_every_metric_is_the_naive_simulators(name, stream, workers, sources, fe
 def test_a_longer_run_is_the_naive_simulators_too(name, estimation):
     result, naive = run_both(name, 5, skewed(700, cut=97), sources=3, estimation=estimation)
     check(result, naive)
-    assert [sample.messages for sample in result.samples] == [*range(16, 700, 16), 700]
+    assert [sample.tuples for sample in result.samples] == [*range(16, 700, 16), 700]
 
 
 @every_scheme

@@ -15,16 +15,16 @@ from unskew.least import least, new_least
 from unskew.sketches import space_saving
 from unskew.sketches.space_saving import check_sketch, count_key, count_keys, decay, merge, missed, new_sketch
 
-capacities = st.integers(1, 30)
+sizes = st.integers(1, 30)
 
 
-def sketch_of(stream, capacity):
-    sketch = new_sketch(capacity)
+def sketch_of(stream, counters):
+    sketch = new_sketch(counters)
     count_keys(sketch, stream)
     return sketch
 
 
-def counters(sketch):
+def triples(sketch):
     used = int(sketch.used[0])
     columns = (sketch.counted[:used], sketch.counts[:used], sketch.errors[:used])
     return list(zip(*(column.tolist() for column in columns), strict=True))
@@ -32,14 +32,14 @@ def counters(sketch):
 
 def check_bounds(sketch, stream, within=0.0):
     """The first three lines of the docstring, for the tuples of `stream`; `within`: what rounding may cost."""
-    true, capacity, tuples = Counter(stream.tolist()), len(sketch.counts), len(stream)
-    for key, count, error in counters(sketch):
+    true, counters, tuples = Counter(stream.tolist()), len(sketch.counts), len(stream)
+    for key, count, error in triples(sketch):
         assert count - error - within <= true[key] <= count + within
         assert error <= missed(sketch) + within
-    assert missed(sketch) <= tuples / capacity + within
-    unseen = set(true) - {key for key, _, _ in counters(sketch)}
+    assert missed(sketch) <= tuples / counters + within
+    unseen = set(true) - {key for key, _, _ in triples(sketch)}
     assert all(true[key] <= missed(sketch) + within for key in unseen)
-    assert all(true[key] <= tuples / capacity for key in unseen)
+    assert all(true[key] <= tuples / counters for key in unseen)
     assert sketch.total[0] == pytest.approx(tuples)
 
 
@@ -47,102 +47,102 @@ def check_bounds(sketch, stream, within=0.0):
 
 
 @any_stream
-@pytest.mark.parametrize("capacity", [1, 2, 10, 100, 5000])
-def test_counts_as_its_twin(stream, capacity):
-    sketch, twin = new_sketch(capacity), Twin(capacity)
+@pytest.mark.parametrize("counters", [1, 2, 10, 100, 5000])
+def test_counts_as_its_twin(stream, counters):
+    sketch, twin = new_sketch(counters), Twin(counters)
     for key in stream[:300]:
         counter = count_key(sketch, key)
         assert [sketch.counted[counter], sketch.counts[counter], sketch.errors[counter]] == twin.count(int(key))
-    assert counters(sketch) == [tuple(counter) for counter in twin.counters]
+    assert triples(sketch) == [tuple(counter) for counter in twin.counters]
     check_sketch(sketch)
 
 
-@given(stream=streams, capacity=capacities, every=st.integers(1, 40), factor=st.sampled_from([0.2, 0.5, 0.9, 1 / 3, 1]))
-def test_decays_as_its_twin(stream, capacity, every, factor):
-    sketch, twin = new_sketch(capacity), Twin(capacity)
+@given(stream=streams, counters=sizes, every=st.integers(1, 40), factor=st.sampled_from([0.2, 0.5, 0.9, 1 / 3, 1]))
+def test_decays_as_its_twin(stream, counters, every, factor):
+    sketch, twin = new_sketch(counters), Twin(counters)
     for i, key in enumerate(stream):
         count_key(sketch, key)
         twin.count(int(key))
         if i % every == 0:
             decay(sketch, factor)
             twin.decay(factor)
-    assert counters(sketch) == [tuple(counter) for counter in twin.counters]
+    assert triples(sketch) == [tuple(counter) for counter in twin.counters]
     assert sketch.total[0] == twin.total
     check_sketch(sketch)
 
 
 @any_stream
-@pytest.mark.parametrize("capacity", [1, 10, 100])
-def test_counts_and_errors_bound_the_true_counts(stream, capacity):
-    sketch = sketch_of(stream, capacity)
+@pytest.mark.parametrize("counters", [1, 10, 100])
+def test_counts_and_errors_bound_the_true_counts(stream, counters):
+    sketch = sketch_of(stream, counters)
     check_bounds(sketch, stream)
     assert sketch.counts.sum() == len(stream)
 
 
-@given(stream=streams, capacity=st.integers(40, 60))
-def test_with_a_counter_for_each_key_all_is_exact(stream, capacity):
-    assert {key: count for key, count, _ in counters(sketch_of(stream, capacity))} == Counter(stream.tolist())
+@given(stream=streams, counters=st.integers(40, 60))
+def test_with_a_counter_for_each_key_all_is_exact(stream, counters):
+    assert {key: count for key, count, _ in triples(sketch_of(stream, counters))} == Counter(stream.tolist())
 
 
-@given(stream=streams, capacity=capacities, factor=st.floats(0.1, 1), cut=st.integers(0, 150))
-def test_decayed_counts_bound_the_decayed_true_counts(stream, capacity, factor, cut):
-    sketch = sketch_of(stream[:cut], capacity)
+@given(stream=streams, counters=sizes, factor=st.floats(0.1, 1), cut=st.integers(0, 150))
+def test_decayed_counts_bound_the_decayed_true_counts(stream, counters, factor, cut):
+    sketch = sketch_of(stream[:cut], counters)
     decay(sketch, factor)
     count_keys(sketch, stream[cut:])
     true = Counter({key: count * factor for key, count in Counter(stream[:cut].tolist()).items()})
     true.update(stream[cut:].tolist())
     rounding = 1e-9
-    for key, count, error in counters(sketch):
+    for key, count, error in triples(sketch):
         assert count - error - rounding <= true[key] <= count + rounding
-    assert missed(sketch) <= sketch.total[0] / capacity + rounding
+    assert missed(sketch) <= sketch.total[0] / counters + rounding
     assert sketch.counts.sum() == pytest.approx(sketch.total[0])
 
 
 def test_a_queue_is_made_anew_seldom():
-    """At most N / capacity + 1 times, so that a tuple costs a constant number of steps on average."""
-    stream, capacity = STREAMS["all keys distinct"], 100
+    """At most N / counters + 1 times, so that a tuple costs a constant number of steps on average."""
+    stream, counters = STREAMS["all keys distinct"], 100
     made, before = 0, None
-    sketch = new_sketch(capacity)
+    sketch = new_sketch(counters)
     for key in stream:
         count_key(sketch, key)
         made += sketch.beyond[0] != before
         before = sketch.beyond[0]
-    assert made <= len(stream) / capacity + 1
+    assert made <= len(stream) / counters + 1
 
 
 # ---------------------------------------------------------------- merging
 
 
-@given(one=streams, other=streams, capacity=capacities)
-def test_merged_sketches_bound_the_true_counts_of_both(one, other, capacity):
-    merged = merge(sketch_of(one, capacity), sketch_of(other, capacity))
+@given(one=streams, other=streams, counters=sizes)
+def test_merged_sketches_bound_the_true_counts_of_both(one, other, counters):
+    merged = merge(sketch_of(one, counters), sketch_of(other, counters))
     check_bounds(merged, np.concatenate([one, other]))
     check_sketch(merged)
     assert merged.counts.sum() <= merged.total[0]
 
 
-@given(parts=st.lists(streams, min_size=2, max_size=5), capacity=capacities)
+@given(parts=st.lists(streams, min_size=2, max_size=5), counters=sizes)
 @settings(max_examples=50)
-def test_merges_of_merges_keep_the_bounds_and_count_on(parts, capacity):
-    merged = sketch_of(parts[0], capacity)
+def test_merges_of_merges_keep_the_bounds_and_count_on(parts, counters):
+    merged = sketch_of(parts[0], counters)
     for part in parts[1:-1]:
-        merged = merge(merged, sketch_of(part, capacity))
+        merged = merge(merged, sketch_of(part, counters))
     count_keys(merged, parts[-1])
     check_bounds(merged, np.concatenate(parts))
     check_sketch(merged)
 
 
-@given(one=streams, other=streams, capacity=capacities)
-def test_the_order_of_a_merge_does_not_matter(one, other, capacity):
-    a, b = sketch_of(one, capacity), sketch_of(other, capacity)
-    assert counters(merge(a, b)) == counters(merge(b, a))
+@given(one=streams, other=streams, counters=sizes)
+def test_the_order_of_a_merge_does_not_matter(one, other, counters):
+    a, b = sketch_of(one, counters), sketch_of(other, counters)
+    assert triples(merge(a, b)) == triples(merge(b, a))
 
 
 def test_a_merge_leaves_both_as_they_were_and_wants_equal_capacities():
     a, b = sketch_of(zipf(300, 50), 10), sketch_of(zipf(300, 50, seed=1), 10)
-    before = counters(a), counters(b)
+    before = triples(a), triples(b)
     count_keys(merge(a, b), zipf(100, 50))
-    assert (counters(a), counters(b)) == before
+    assert (triples(a), triples(b)) == before
     with pytest.raises(InputError, match=r"^sketch: only equally many counters merge, not 10 and 11$"):
         merge(a, new_sketch(11))
 
@@ -199,7 +199,7 @@ def test_rounding_that_makes_numbers_equal_lets_the_position_decide():
     assert least(queue, numbers) == 0
 
 
-low_halves = st.sampled_from([0, 1, 2, 14, 15])  # of ids: many want the same slot, also at the table's end
+low_halves = st.sampled_from([0, 1, 2, 14, 15])  # of ids: many want the same cell, also at the table's end
 
 
 @given(steps=st.lists(st.tuples(low_halves, st.integers(0, 3)), max_size=80))
@@ -208,13 +208,13 @@ def test_a_table_forgets_removed_keys_and_finds_all_others(steps):
     table, expected = new_table(16), {}
     for low, high in steps:
         key = np.uint64(high << 32 | low)
-        slot = find(table, key)
+        cell = find(table, key)
         if key in expected:
-            assert table.values[slot] == expected.pop(key)
-            remove(table, slot)
+            assert table.values[cell] == expected.pop(key)
+            remove(table, cell)
         elif len(expected) < 8:
             expected[key] = len(expected)
-            fill(table, slot, key, expected[key])
+            fill(table, cell, key, expected[key])
         assert table.used[0] == len(expected) == (table.values != EMPTY).sum()
         for other, value in expected.items():
             assert table.values[find(table, other)] == value

@@ -73,7 +73,7 @@ def test_keys_are_64_bit_integers(stream):
     assert next(stream.chunks()).keys.dtype == np.int64
 
 
-def test_a_stream_of_no_messages_has_no_chunks():
+def test_a_stream_of_no_tuples_has_no_chunks():
     assert list(Zipf(1, 10, 0).chunks()) == []
 
 
@@ -101,8 +101,8 @@ def chi_square_score(observed, probabilities):
     return ((chi_square / freedom) ** (1 / 3) - 1 + 2 / (9 * freedom)) / np.sqrt(2 / (9 * freedom))
 
 
-def zipf_score(z, keys, messages, seed=0):
-    ranks = keys_of(Zipf(z, keys, messages, seed))
+def zipf_score(z, keys, tuples, seed=0):
+    ranks = keys_of(Zipf(z, keys, tuples, seed))
     assert ranks.min() >= 1
     assert ranks.max() <= keys
     weights = np.arange(1, keys + 1) ** -float(z)
@@ -134,13 +134,13 @@ def test_the_score_would_find_a_wrong_exponent():
 
 @pytest.mark.parametrize("z", [0.9, 1, 1.2, 20])
 def test_zipf_takes_as_many_keys_as_a_float_can_count(z):
-    messages, keys = 3000, 2**53
-    ranks = keys_of(Zipf(z, keys, messages))
+    tuples, keys = 3000, 2**53
+    ranks = keys_of(Zipf(z, keys, tuples))
     assert ranks.min() >= 1
     assert ranks.max() <= keys
     top = np.arange(1, 11) ** -float(z) / harmonic(z, keys)
     observed = np.array([(ranks == rank).sum() for rank in range(1, 11)], float)
-    rest = [messages - observed.sum(), max(0.0, 1 - top.sum())]
+    rest = [tuples - observed.sum(), max(0.0, 1 - top.sum())]
     assert abs(chi_square_score(np.append(observed, rest[0]), np.append(top, rest[1]))) < 4
 
 
@@ -152,12 +152,12 @@ def test_harmonic_is_the_sum_over_all_ranks(z, keys):
 
 @pytest.mark.parametrize("z", [0, 0.5, 1, 1.2, 2])
 @pytest.mark.parametrize("keys", [1, 10, 10_001, 1_000_000])
-@pytest.mark.parametrize("messages", [0, 1, 1000, 10_000_000])
-def test_expected_distinct_is_the_sum_of_the_chances_to_be_seen(z, keys, messages):
+@pytest.mark.parametrize("tuples", [0, 1, 1000, 10_000_000])
+def test_expected_distinct_is_the_sum_of_the_chances_to_be_seen(z, keys, tuples):
     weights = np.arange(1, keys + 1) ** -float(z)
     p = np.minimum(weights / weights.sum(), 1 - 1e-16)
-    seen = -np.expm1(messages * np.log1p(-p))
-    assert expected_distinct(z, keys, messages) == pytest.approx(seen.sum(), rel=1e-3, abs=0.5)
+    seen = -np.expm1(tuples * np.log1p(-p))
+    assert expected_distinct(z, keys, tuples) == pytest.approx(seen.sum(), rel=1e-3, abs=0.5)
 
 
 # ---------------------------------------------------------------- log-normal, matched, stand-ins
@@ -186,11 +186,11 @@ def test_lognormal_keys_are_rounded_samples_and_never_overflow():
 @pytest.mark.parametrize("name", PUBLISHED)
 def test_stand_ins_match_the_published_p1_and_expect_the_published_keys(name):
     data_set = PUBLISHED[name]
-    z, possible = Matched(data_set.messages, data_set.keys, data_set.p1).exponent_and_possible_keys
+    z, possible = Matched(data_set.tuples, data_set.keys, data_set.p1).exponent_and_possible_keys
     assert 1 / harmonic(z, possible) == pytest.approx(data_set.p1, rel=1e-6)
-    assert expected_distinct(z, possible, data_set.messages) == pytest.approx(data_set.keys, rel=2e-3)
+    assert expected_distinct(z, possible, data_set.tuples) == pytest.approx(data_set.keys, rel=2e-3)
     assert possible >= data_set.keys
-    assert StandIn(name).length == data_set.messages
+    assert StandIn(name).length == data_set.tuples
 
 
 @pytest.mark.compiled
@@ -213,7 +213,7 @@ def test_matched_streams_have_about_the_keys_and_p1_asked_for():
 
 
 def test_a_matched_stream_that_cannot_exist_is_refused():
-    with pytest.raises(InputError, match=r"^keys: no Zipf stream of 10 messages with p1=0.5 has 100 distinct keys"):
+    with pytest.raises(InputError, match=r"^keys: no Zipf stream of 10 tuples with p1=0.5 has 100 distinct keys"):
         list(Matched(10, 100, 0.5).chunks())
     with pytest.raises(InputError, match=r"^p1: must be a share above 1/keys = 0.01 and at most 0.9999990, not 0.01$"):
         Matched(1000, 100, 0.01)

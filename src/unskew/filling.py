@@ -56,7 +56,7 @@ def plan_over(
 
 def whole_keys(workers: int, frequencies: Frequencies, hot: int, cold_salt: int = 0) -> Load:
     """The load by all keys but the `hot` first: those not measured are taken as evenly spread."""
-    load = np.full(workers, (frequencies.messages - frequencies.counts.sum()) / workers)
+    load = np.full(workers, (frequencies.tuples - frequencies.counts.sum()) / workers)
     _add_whole_keys(load, frequencies.key_ids[hot:], frequencies.counts[hot:], cold_salt)
     return load
 
@@ -87,13 +87,13 @@ def parts_of(workers: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64]) -
 
 def hot_key(frequencies: Frequencies, i: int, parts: Parts, workers: int) -> HotKey:
     """The entry of hot key number i, dealt as `parts` says."""
-    key_id, share = frequencies.key_ids[i], float(frequencies.counts[i]) / frequencies.messages
+    key_id, share = frequencies.key_ids[i], float(frequencies.counts[i]) / frequencies.tuples
     return HotKey(int(key_id), share, places_of(key_id, _in_places(parts), workers), frequencies.names[i])
 
 
 def shares(load: Load, frequencies: Frequencies) -> tuple[float, ...]:
     """Each worker's share of all tuples."""
-    return tuple((load / max(1, frequencies.messages)).tolist())
+    return tuple((load / max(1, frequencies.tuples)).tolist())
 
 
 def _in_places(parts: Parts) -> dict[int, int]:

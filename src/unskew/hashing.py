@@ -255,15 +255,15 @@ def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> n
 @allocating_kernel
 def _salts_for(key_ids, chosen, workers):
     salts = np.empty(len(key_ids), np.int32)
-    last = np.full(REMEMBERED, -1, np.int64)  # tuple that was last looked up in each slot: hot keys come again
+    last = np.full(REMEMBERED, -1, np.int64)  # tuple that was last looked up in each cell: hot keys come again
     for i in range(len(key_ids)):
-        slot = (key_ids[i] ^ U(chosen[i])) & U(REMEMBERED - 1)
-        before = last[slot]
+        cell = (key_ids[i] ^ U(chosen[i])) & U(REMEMBERED - 1)
+        before = last[cell]
         if before >= 0 and key_ids[before] == key_ids[i] and chosen[before] == chosen[i]:
             salts[i] = salts[before]
         else:
             salts[i] = np.int32(np.uint32(salt_for(key_ids[i], chosen[i], workers)))
-        last[slot] = i
+        last[cell] = i
     return salts
 
 

@@ -1,7 +1,7 @@
 """Workers that come and go: what becomes of a scheme and its state when the set of workers changes.
 
-Decisions are slot numbers 0..workers-1. Each slot stands for a worker, which has a name: a number that it keeps for as
-long as it lives, while its slot may change. At the start the worker in slot i has the name i.
+A decision is the index of a worker, 0..workers-1. A worker also has a name, a number that it keeps for as long as it
+lives, while its index may change. At the start the worker with index i has the name i.
 """
 
 import sys
@@ -19,18 +19,18 @@ MOST = 2.0**53  # of a count or of seconds in a report
 
 
 class WorkerReport(NamedTuple):
-    """What a source hears of its workers at the end of a slot of time.
+    """What a source hears of its workers at the end of a window.
 
     It comes with the acknowledgements: only from workers that executed a tuple of this source in that time. What it
     tells is of the worker as a whole, tuples of other sources included.
     """
 
-    workers: Names  # int64[n], slots
-    came: npt.NDArray[np.int64]  # int64[n], tuples that arrived in the slot of time
+    workers: Names  # int64[n], their indices
+    came: npt.NDArray[np.int64]  # int64[n], tuples that arrived in the window
     tuples: npt.NDArray[np.int64]  # int64[n], executed in it
     busy: npt.NDArray[np.float64]  # float64[n], seconds worked in it
     waiting: npt.NDArray[np.int64]  # int64[n], tuples at the worker at its end, the one in work included
-    seconds: float  # length of the slot of time
+    seconds: float  # length of the window
     now: float  # its end
 
 
@@ -41,18 +41,22 @@ def checked_report(report: Any, workers: int) -> WorkerReport:
     try:
         number = len(report.workers)
     except TypeError:
-        raise InputError(f"report: workers must be a list of slots, not {report.workers!r:.80}") from None
-    slots = _whole("workers", report.workers, number)
-    if len(slots) and not (slots.max() < workers and np.diff(np.sort(slots)).all()):
-        raise InputError(f"report: workers must be different slots from 0 to {workers - 1}, not {report.workers!r:.80}")
-    came, tuples, waiting = (_whole(name, getattr(report, name), len(slots)) for name in ("came", "tuples", "waiting"))
-    busy = _array("busy", report.busy, len(slots), "iuf").astype(np.float64, copy=False)
+        raise InputError(f"report: workers must be a list of indices, not {report.workers!r:.80}") from None
+    indices = _whole("workers", report.workers, number)
+    if len(indices) and not (indices.max() < workers and np.diff(np.sort(indices)).all()):
+        raise InputError(
+            f"report: workers must be different indices from 0 to {workers - 1}, not {report.workers!r:.80}"
+        )
+    came, tuples, waiting = (
+        _whole(name, getattr(report, name), len(indices)) for name in ("came", "tuples", "waiting")
+    )
+    busy = _array("busy", report.busy, len(indices), "iuf").astype(np.float64, copy=False)
     least, highest = sys.float_info.min, sys.float_info.max
     if not is_number(report.seconds, least, highest):
         raise InputError(f"report: seconds must be a number above 0, not {report.seconds!r}")
     if not is_number(report.now, -highest, highest):
         raise InputError(f"report: now must be a number of seconds, not {report.now!r}")
-    return WorkerReport(slots, came, tuples, busy, waiting, float(report.seconds), float(report.now))
+    return WorkerReport(indices, came, tuples, busy, waiting, float(report.seconds), float(report.now))
 
 
 def _whole(name: str, values: Any, length: int) -> Names:

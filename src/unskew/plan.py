@@ -136,7 +136,7 @@ class Frequencies:
 
     key_ids: KeyIds
     counts: npt.NDArray[np.int64]
-    messages: int  # all tuples, those of other keys included
+    tuples: int  # all tuples, those of other keys included
     names: Sequence[str] = field(default=(), repr=False)  # of the keys, to show to people; may be left out
 
     def __post_init__(self) -> None:
@@ -144,8 +144,8 @@ class Frequencies:
         counts = require_counts(self.counts, len(ids))
         if len(self.names) not in (0, len(ids)):
             raise InputError(f"names: must have one entry a key ({len(ids)}) or none, not {len(self.names)}")
-        if not counts.sum() <= self.messages:
-            raise InputError(f"messages: must be at least the sum of the counts {counts.sum()}, not {self.messages}")
+        if not counts.sum() <= self.tuples:
+            raise InputError(f"tuples: must be at least the sum of the counts {counts.sum()}, not {self.tuples}")
         order = np.argsort(-counts, kind="stable")  # hottest first
         object.__setattr__(self, "key_ids", ids[order])
         object.__setattr__(self, "counts", counts[order])
@@ -163,11 +163,11 @@ class Frequencies:
             return self
         counts = np.zeros(len(ids), np.int64)
         np.add.at(counts, which, self.counts)
-        return Frequencies(ids, counts, self.messages, [self.names[i] for i in first])
+        return Frequencies(ids, counts, self.tuples, [self.names[i] for i in first])
 
     def hot(self, workers: int) -> int:
         """How many keys, from the hottest on, a plan for `workers` workers is about."""
-        return min(MOST_HOT_KEYS, int((self.counts > self.messages / (HEAD * workers)).sum()))
+        return min(MOST_HOT_KEYS, int((self.counts > self.tuples / (HEAD * workers)).sum()))
 
 
 def places_of(key_id: np.uint64, places: Mapping[int, int], workers: int) -> tuple[int, ...]:

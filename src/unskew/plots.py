@@ -31,11 +31,11 @@ def runs_figure(results: Sequence[Result], labels: Sequence[str]) -> Any:
     through_time, loads = panels[0]
     for i, (result, label) in enumerate(zip(results, labels, strict=True)):
         colour = COLOURS[i % len(COLOURS)]
-        fraction = [max(sample.imbalance / sample.messages, 1e-9) for sample in result.samples]
-        through_time.plot([sample.messages for sample in result.samples], fraction, label=label, color=colour)
-        mean = max(1, result.messages) / len(result.load)
+        fraction = [max(sample.imbalance / sample.tuples, 1e-9) for sample in result.samples]
+        through_time.plot([sample.tuples for sample in result.samples], fraction, label=label, color=colour)
+        mean = max(1, result.tuples) / len(result.load)
         loads.plot([load / mean for load in sorted(result.load, reverse=True)], label=label, color=colour, marker=".")
-    through_time.set(xlabel="messages t", ylabel="imbalance I(t) / t", yscale="log", title="Imbalance through time")
+    through_time.set(xlabel="tuples t", ylabel="imbalance I(t) / t", yscale="log", title="Imbalance through time")
     loads.set(xlabel="worker, most loaded first", ylabel="load / mean load", title="Load at the end")
     loads.axhline(1.0, color="grey", linewidth=0.8)
     if queued:
@@ -48,11 +48,11 @@ def _draw_queues(panels: Any, results: Sequence[Result]) -> None:
     waiting, latency = panels
     for i, result in enumerate(results):
         samples, colour = result.queue_samples or [], COLOURS[i % len(COLOURS)]
-        waiting.plot([s.messages for s in samples], [s.waiting for s in samples], color=colour)
+        waiting.plot([s.tuples for s in samples], [s.waiting for s in samples], color=colour)
         told = [s for s in samples if s.latency_p99 is not None]
-        latency.plot([s.messages for s in told], [s.latency_p99 for s in told], color=colour)
-    waiting.set(xlabel="messages t", ylabel="tuples at the workers", title="Queues through time", ylim=(0, None))
-    latency.set(xlabel="messages t", ylabel="seconds", yscale="log", title="99th percentile of latency through time")
+        latency.plot([s.tuples for s in told], [s.latency_p99 for s in told], color=colour)
+    waiting.set(xlabel="tuples t", ylabel="tuples at the workers", title="Queues through time", ylim=(0, None))
+    latency.set(xlabel="tuples t", ylabel="seconds", yscale="log", title="99th percentile of latency through time")
 
 
 def save_runs(results: Sequence[Result], path: Path, labels: Sequence[str]) -> None:

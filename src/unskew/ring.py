@@ -10,8 +10,8 @@ may come in and push the last one out; when a worker is removed, keys that did n
 each other key gets one new candidate, after those it keeps.
 
 Choices made here:
-- A worker is placed by its *name*, a number that stays with it, not by its slot. Its virtual node v is at the hash that
-  Spark gives to the row (name, v); a key is at its candidate number ``KEY_SALT`` among 2^32.
+- A worker is placed by its *name*, a number that stays with it, not by its index. Its virtual node v is at the hash
+  that Spark gives to the row (name, v); a key is at its candidate number ``KEY_SALT`` among 2^32.
 - Two nodes at one position (N nodes: N^2 / 2^33 pairs of them) stand in the order of their names. A name's own never
   collide, since Spark's hash of an int is a bijection for a given seed.
 - 128 virtual nodes by default. Share of the ring that the luckiest worker has, over the mean, as the mean of 200 rings
@@ -46,14 +46,14 @@ VIRTUAL_NODES = 128  # a worker, where the user says nothing
 
 class Ring(NamedTuple):
     node_position: npt.NDArray[np.uint32]  # [nodes] sorted
-    node_worker: npt.NDArray[np.int32]  # [nodes] slot of the worker whose node it is
+    node_worker: npt.NDArray[np.int32]  # [nodes] index of the worker whose node it is
     bucket_start: npt.NDArray[np.int32]  # [a power of two] first node at or after the beginning of the bucket
     walk_of: npt.NDArray[np.int64]  # [workers] the last walk that met the worker
     walks: npt.NDArray[np.int64]  # [1] walks so far
 
 
 def new_ring(names: Names, virtual_nodes: int) -> Ring:
-    """The ring of the workers called `names`, in the order of their slots, with `virtual_nodes` nodes each."""
+    """The ring of the workers called `names`, in the order of their indices, with `virtual_nodes` nodes each."""
     workers = len(names)
     name = np.repeat(names, virtual_nodes)
     position = named_hashes(name, np.tile(np.arange(virtual_nodes), workers))

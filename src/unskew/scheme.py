@@ -64,7 +64,7 @@ class Scheme(Protocol):
     ``observe(state, report)`` takes in what workers tell (a `WorkerReport`) by changing the state's arrays in place; a
     scheme that has it also has ``report_every``, the seconds from one report to the next. ``resized(state, before,
     after)`` returns the scheme and the state for the workers named `after` instead of those named `before` (int64
-    arrays, one name a slot). A scheme without it is resized as `members.resized` says, or refuses.
+    arrays, one name per worker, by index). A scheme without it is resized as `members.resized` says, or refuses.
     """
 
     @property
@@ -232,11 +232,11 @@ class Router:
 
     @property
     def members(self) -> Names:
-        """The name of the worker in each slot; at the start the slot's own number."""
+        """The name of each worker, by index; at the start its own index."""
         return np.arange(self.scheme.workers, dtype=np.int64) if self._members is None else self._members
 
     def workers_changed(self, members: Iterable[int]) -> None:
-        """From now on there are the workers named `members`, in slots of that order. See `members.resized`."""
+        """From now on there are the workers named `members`, with indices in that order. See `members.resized`."""
         after = require_members(members, MOST_WORKERS)
         with self._one_at_a_time:
             scheme, state = resized(self._entry.name, self.scheme, self.state, self.members, after)

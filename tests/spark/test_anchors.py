@@ -76,7 +76,7 @@ def test_rows_are_where_they_would_be_without_anchors(
     """Also when there are fewer of them than partitions of Spark's own choice, and the cache has been emptied."""
     usual = refusable.range(1000).withColumn("a.b", F.when(F.col("id") % 3 != 0, F.col("id") % 50))  # a third is null
     feedback = Feedback(make("cg", 3), anchored=True)
-    for rows in (usual, usual.withColumn("__unskew_slot", F.lit("mine"))):
+    for rows in (usual, usual.withColumn("__unskew_anchor", F.lit("mine"))):
         plain = repartition(rows, "a.b", 3, Feedback(make("cg", 3)))
         result = repartition(rows, "a.b", 3, feedback)
         assert result.columns == plain.columns

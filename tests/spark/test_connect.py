@@ -70,7 +70,7 @@ def test_feedback_hears_of_every_row(got: dict[str, Any]) -> None:
 
 
 def test_the_report_counts_every_row(got: dict[str, Any]) -> None:
-    assert (got["report"]["messages"], got["report"]["keys"]) == (ROWS, len(set(NUMBERS)))
+    assert (got["report"]["tuples"], got["report"]["keys"]) == (ROWS, len(set(NUMBERS)))
 
 
 def test_nothing_warns(got: dict[str, Any]) -> None:

@@ -31,7 +31,7 @@ def shares(df: DataFrame, decay: Decay) -> dict[str, float]:
     frequencies = counted_with_decay(df, "key", W, decay)
     names = {int(i): name for i, name in zip(key_ids(pa.array(["old", "new"])), ["old", "new"], strict=True)}
     found = zip(frequencies.key_ids.tolist(), frequencies.counts.tolist(), strict=True)
-    return {names[i]: count / frequencies.messages for i, count in found if i in names}
+    return {names[i]: count / frequencies.tuples for i, count in found if i in names}
 
 
 @pytest.mark.parametrize("by", ["hour", "ts"])

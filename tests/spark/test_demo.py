@@ -25,7 +25,7 @@ def _demo(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
 def test_the_demo_prints_json_and_writes_a_page_of_its_own(tmp_path: Path) -> None:
     kept = tmp_path / "unskew-demo.html"
     kept.write_text("mine")
-    done = _demo(tmp_path, "--messages", "60000", "--workers", "8", "--json", TMPDIR=str(tmp_path))
+    done = _demo(tmp_path, "--tuples", "60000", "--workers", "8", "--json", TMPDIR=str(tmp_path))
     assert done.returncode == 0, done.stderr
     assert "WARN" not in done.stderr
     result = json.loads(done.stdout)
@@ -52,7 +52,7 @@ def test_the_demo_shows_bars_and_says_what_it_checked(
 ) -> None:
     monkeypatch.setattr("unskew.spark.local.local_spark", lambda folder, settings: nullcontext(spark))
     page = tmp_path / "page.html"
-    done = CliRunner().invoke(app, ["demo", "--messages", "20000", "--workers", "4", "--out", str(page)])
+    done = CliRunner().invoke(app, ["demo", "--tuples", "20000", "--workers", "4", "--out", str(page)])
     assert done.exit_code == 0, done.output
     for said in ("plain hash", "round robin", "PKG", "█", "checked word by word", "page.html"):
         assert said in " ".join(done.stdout.split())
@@ -63,7 +63,7 @@ def test_the_demo_shows_bars_and_says_what_it_checked(
     ("arguments", "environment", "message"),
     [
         (["--workers", "0"], {}, "workers: must be an integer from 2 to 64, not 0"),
-        (["--messages", "5"], {}, "messages: must be an integer from 20000 to 100000000, not 5"),
+        (["--tuples", "5"], {}, "tuples: must be an integer from 20000 to 100000000, not 5"),
         (["--out", "missing/page.html"], {}, "out: the folder"),
         ([], {"JAVA_HOME": "", "PATH": "/nowhere"}, "java: Spark needs Java 17 or newer, and there is none"),
         ([], {"JAVA_HOME": "/nowhere"}, "none in JAVA_HOME (/nowhere)"),

@@ -6,30 +6,30 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unskew.spark.plan_column import perfect_slots
+from unskew.spark.plan_column import perfect_cells
 
 HASH = st.integers(-(2**31), 2**31 - 1)
 
 
-def slot_of(hashed: int, displacements: list[int], slots: list[int | None]) -> int:
+def cell_of(hashed: int, displacements: list[int], cells: list[int | None]) -> int:
     """As Spark computes it, in two's complement."""
-    return ((hashed >> 16) ^ displacements[hashed & (len(displacements) - 1)]) & (len(slots) - 1)
+    return ((hashed >> 16) ^ displacements[hashed & (len(displacements) - 1)]) & (len(cells) - 1)
 
 
 def check(hashes: set[int]) -> list[int | None]:
-    displacements, slots = perfect_slots(hashes)
-    assert {found for found in slots if found is not None} == hashes
-    assert all(slots[slot_of(each, displacements, slots)] == each for each in hashes)
-    return slots
+    displacements, cells = perfect_cells(hashes)
+    assert {found for found in cells if found is not None} == hashes
+    assert all(cells[cell_of(each, displacements, cells)] == each for each in hashes)
+    return cells
 
 
 @settings(deadline=None)
 @given(st.sets(HASH, min_size=1, max_size=60))
-def test_every_hash_is_found_in_its_slot(hashes: set[int]) -> None:
+def test_every_hash_is_found_in_its_cell(hashes: set[int]) -> None:
     check(hashes)
 
 
-def test_two_thousand_hashes_take_few_slots() -> None:
+def test_two_thousand_hashes_take_few_cells() -> None:
     assert len(check(set(random.Random(1).sample(range(-(2**31), 2**31), 2000)))) <= 8192
 
 

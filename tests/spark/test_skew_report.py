@@ -28,10 +28,10 @@ def words(spark: SparkSession) -> Iterator[DataFrame]:
 def test_the_numbers_are_those_of_the_data(words: DataFrame) -> None:
     report = skew_report(words, "word", 8, for_="python")
     rows = words.count()
-    assert (report.messages, report.keys) == (rows, 6_000)
+    assert (report.tuples, report.keys) == (rows, 6_000)
     assert report.p1 == 20_000 / rows
     assert [(key.key, key.count) for key in report.top[:2]] == [("the", 20_000), ("of", 5_000)]
-    assert report.counts.top.counts.sum() + report.counts.tail_messages.sum() == rows
+    assert report.counts.top.counts.sum() + report.counts.tail_tuples.sum() == rows
     assert report.advice.scheme == "fanout"
     assert "Use fanout" in str(report)
 
@@ -60,15 +60,15 @@ def test_counts_of_all_sizes_fall_into_the_right_buckets(spark: SparkSession) ->
     rows = df.selectExpr("explode(sequence(1, size * 3000)) AS i", "size").selectExpr("size", "i % 3000 AS i")
     report = skew_report(rows, ["size", "i"], 4)
     assert report.keys == 3_000 * len(sizes)
-    assert report.messages == 3_000 * sum(sizes)
+    assert report.tuples == 3_000 * sum(sizes)
     assert (report.counts.top.counts == 1000).all()
-    means = sorted(report.counts.tail_messages / report.counts.tail_keys)
+    means = sorted(report.counts.tail_tuples / report.counts.tail_keys)
     assert means == [1, 2, 127, 255, 256.5, 511, 513, 1000]
 
 
 def test_a_sample_is_an_estimate_and_says_so(words: DataFrame) -> None:
     report = skew_report(words, "word", 8, sample=0.2)
-    assert report.messages == pytest.approx(words.count() * 0.2, rel=0.1)
+    assert report.tuples == pytest.approx(words.count() * 0.2, rel=0.1)
     assert report.p1 == pytest.approx(20_000 / words.count(), rel=0.1)
     assert report.keys < 6_000
     assert "lower bounds" in report.notes[0]
@@ -79,7 +79,7 @@ def test_keys_of_several_columns_and_nulls(spark: SparkSession) -> None:
         [("a", None)] * 50 + [(None, "a")] * 50 + [(None, None)] * 100 + [("x, y", "`\n")], "`a.b` string, c string"
     )
     report = skew_report(df, ["a.b", "c"], 4)
-    assert (report.messages, report.keys) == (201, 4)
+    assert (report.tuples, report.keys) == (201, 4)
     assert report.top[0].key == "null, null"
     assert {key.key for key in report.top[1:]} == {"a, null", "null, a", "x, y, `\n"}
     assert report.columns == ("a.b", "c")

@@ -34,7 +34,7 @@ result = partial.groupBy("word").agg(F.sum("count"))"""
 
 
 def demo(
-    messages: Annotated[int, typer.Option(help="Words in the stream, 20,000 to 100,000,000.")] = 1_500_000,
+    tuples: Annotated[int, typer.Option(help="Words in the stream, 20,000 to 100,000,000.")] = 1_500_000,
     workers: Annotated[int, typer.Option(help="Workers W, 2 to 64.")] = 16,
     seed: Annotated[int, typer.Option(help="Another seed, another stream.")] = 0,
     out: Annotated[Path, typer.Option(help="The page to write; a name that is taken gets a number.")] = Path(
@@ -55,7 +55,7 @@ def demo(
 
     Example: [bold]unskew demo --workers 8 --out eight-workers.html[/bold]
     """
-    require_integer("messages", messages, WARM_UP, 100_000_000)
+    require_integer("tuples", tuples, WARM_UP, 100_000_000)
     require_integer("workers", workers, 2, 64)
     require_integer("seed", seed, 0, 2**63 - 1)
     for package, extra in (("pyspark", "spark"), ("pandas", "spark"), ("matplotlib", "plots")):
@@ -64,13 +64,13 @@ def demo(
     if not out.absolute().parent.is_dir():
         raise InputError(f"out: the folder {str(out.absolute().parent)!r} does not exist")
 
-    words, outcomes = _run(messages, workers, seed)
+    words, outcomes = _run(tuples, workers, seed)
     page = fresh_path(out)
     headers, rows = _summary(outcomes)
-    said = _explanation(messages, workers, words, outcomes)
+    said = _explanation(tuples, workers, words, outcomes)
     demo_page(headers, rows, outcomes, words.shares, said, EXAMPLE.format(w=workers)).write(page)
     if as_json:
-        result = {"messages": messages, "words": len(words.counts), "workers": workers, "seed": seed}
+        result = {"tuples": tuples, "words": len(words.counts), "workers": workers, "seed": seed}
         print_json(result | {"schemes": outcomes, "results_equal": True, "page": str(page)})
     else:
         _show(headers, rows, outcomes, said)
@@ -78,7 +78,7 @@ def demo(
         console.print(f"\nThe pictures: [bold]{page}[/bold]{why}", soft_wrap=True)
 
 
-def _run(messages: int, workers: int, seed: int) -> tuple[Words, list[dict[str, Any]]]:
+def _run(tuples: int, workers: int, seed: int) -> tuple[Words, list[dict[str, Any]]]:
     """Make the stream, count it in each way on a local Spark, and check that the counts are the same."""
     from unskew.spark.local import local_spark
     from unskew.spark.word_count import count_words
@@ -96,8 +96,8 @@ def _run(messages: int, workers: int, seed: int) -> tuple[Words, list[dict[str, 
         steps = iter(range(99))
         now("starting a local Spark")
         with local_spark(Path(folder), {"spark.sql.shuffle.partitions": str(FILES)}) as spark:
-            now(f"writing {messages:,} words as Parquet")
-            words = write_words(Path(folder), messages, seed)
+            now(f"writing {tuples:,} words as Parquet")
+            words = write_words(Path(folder), tuples, seed)
             df = spark.read.parquet(f"{folder}/*.parquet")
             now("warming up, so that the first is not the slowest")
             for scheme in GROUPINGS:  # each of them: else the first to be timed pays for the JVM's compiler
@@ -113,10 +113,10 @@ def _run(messages: int, workers: int, seed: int) -> tuple[Words, list[dict[str, 
                         "scheme": scheme,
                         "label": label,
                         "load": counted.load,
-                        "max_over_mean": max(counted.load) * workers / messages,
+                        "max_over_mean": max(counted.load) * workers / tuples,
                         "replicas": counted.replicas,
                         "seconds": round(counted.seconds, 3),
-                        "rows_per_second": round(messages / counted.seconds),
+                        "rows_per_second": round(tuples / counted.seconds),
                     }
                 )
     return words, outcomes
@@ -136,13 +136,13 @@ def _summary(outcomes: Sequence[dict[str, Any]]) -> tuple[list[str], list[list[s
     return ["", *(o["label"] for o in outcomes)], rows
 
 
-def _explanation(messages: int, workers: int, words: Words, outcomes: Sequence[dict[str, Any]]) -> list[str]:
+def _explanation(tuples: int, workers: int, words: Words, outcomes: Sequence[dict[str, Any]]) -> list[str]:
     by_hash, robin, pkg = outcomes
     distinct = len(words.counts)
     useful = workers / by_hash["max_over_mean"]
     even = "as even" if pkg["max_over_mean"] < 1.05 else "nearly as even"
     return [
-        f"{messages:,} words, {distinct:,} different ones, counted over {workers} workers. At its peak one word is "
+        f"{tuples:,} words, {distinct:,} different ones, counted over {workers} workers. At its peak one word is "
         f"{words.shares.max():.0%} of the stream, and which word that is changes.",
         f"By plain hash the busiest worker gets {by_hash['max_over_mean']:.1f} times its fair share, and all wait for "
         f"it: {workers} workers do the work of {useful:.1f}. Round robin is even, but keeps the count of a word in "

@@ -25,18 +25,18 @@ class Words(NamedTuple):
     shares: npt.NDArray[np.float64]  # [SLICES, PHASES]: each trending word's share of each slice of the day
 
 
-def write_words(folder: Path, messages: int, seed: int) -> Words:
-    """Write `messages` words to Parquet files in `folder`.
+def write_words(folder: Path, tuples: int, seed: int) -> Words:
+    """Write `tuples` words to Parquet files in `folder`.
 
     Like the logs of several front ends, each file holds a part of every moment of the day.
     """
     words = pa.array([*TRENDING, *(f"word{number}" for number in range(len(TRENDING) + 1, VOCABULARY + 1))])
     schema = pa.schema([("word", pa.dictionary(pa.int32(), pa.string()))])
-    stream = Drift(z=EXPONENT, keys=VOCABULARY, messages=messages, every=-(-messages // PHASES), seed=seed)
+    stream = Drift(z=EXPONENT, keys=VOCABULARY, tuples=tuples, every=-(-tuples // PHASES), seed=seed)
     counts = np.zeros(VOCABULARY, np.int64)
     shares = []
     files = [pq.ParquetWriter(folder / f"front-end-{number}.parquet", schema) for number in range(FILES)]
-    for chunk in stream.chunks(-(-messages // SLICES)):
+    for chunk in stream.chunks(-(-tuples // SLICES)):
         ranks = (chunk.keys - 1).astype(np.int32)
         here = np.bincount(ranks, minlength=VOCABULARY)
         counts += here

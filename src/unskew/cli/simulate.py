@@ -18,7 +18,7 @@ from unskew.scheme import Scheme, registration, registration_of
 from unskew.simulate import Keys, Queues, Result, parse_event
 from unskew.streams import parse
 
-DEFAULT_STREAM = "zipf(z=1.0, keys=10_000, messages=1_000_000)"
+DEFAULT_STREAM = "zipf(z=1.0, keys=10_000, tuples=1_000_000)"
 
 
 def simulate(
@@ -31,8 +31,8 @@ def simulate(
     stream: Annotated[
         str,
         typer.Option(
-            help="zipf(z, keys, messages), lognormal(mu, sigma, messages), matched(messages, keys, p1), "
-            "stand_in(name), drift(z, keys, messages), evolving(z, keys, messages), graph(path), "
+            help="zipf(z, keys, tuples), lognormal(mu, sigma, tuples), matched(tuples, keys, p1), "
+            "stand_in(name), drift(z, keys, tuples), evolving(z, keys, tuples), graph(path), "
             "or the name of a .parquet, .csv or .txt file."
         ),
     ] = DEFAULT_STREAM,
@@ -66,7 +66,7 @@ def simulate(
     event: Annotated[
         list[str] | None,
         typer.Option(
-            help="What happens to workers after so many messages (k, M, G) or at so many seconds (s): 't=3M add', "
+            help="What happens to workers after so many tuples (k, M, G) or at so many seconds (s): 't=3M add', "
             "'t=3M remove 3', 't=30s crash 3' (its queue is lost), 't=6M capacity 0-4:2'; repeat."
         ),
     ] = None,
@@ -79,7 +79,7 @@ def simulate(
 
     Examples:
 
-    [bold]unskew simulate --scheme hash --scheme pkg --stream 'zipf(z=1.2, keys=10_000, messages=1_000_000)'[/bold]
+    [bold]unskew simulate --scheme hash --scheme pkg --stream 'zipf(z=1.2, keys=10_000, tuples=1_000_000)'[/bold]
 
     [bold]unskew simulate --scheme pkg --workers 64 --sources 8 --stream events.parquet --key user --plot p.png[/bold]
 
@@ -114,7 +114,7 @@ def simulate(
         )
     for text, happening in events:
         if str(happening) not in (results[0].events or []):
-            notes.print(f"event: '{text}' was due after the last message and did not take place", markup=False)
+            notes.print(f"event: '{text}' was due after the last tuple and did not take place", markup=False)
     _remark(results, schemes, queues)
     if plot is not None:
         save_runs(results, plot, [name_of(result) for result in results])
@@ -134,18 +134,18 @@ def _remark(results: Sequence[Result], schemes: Sequence[Scheme], queues: Queues
         notes.print(
             f"{listen}; without --rate, --utilisation or --capacity nobody tells anything", style="dim", soft_wrap=True
         )
-    late, messages = results[0].late or 0, results[0].messages
-    if 2 * late > messages:
-        came = f"{late:,} of {messages:,} tuples came late, after one of a later time, and count as of that time"
+    late, tuples = results[0].late or 0, results[0].tuples
+    if 2 * late > tuples:
+        came = f"{late:,} of {tuples:,} tuples came late, after one of a later time, and count as of that time"
         notes.print(f"{came}: is the stream sorted by time?", style="dim", soft_wrap=True)
 
 
 NARROWEST_NAME = 8  # columns for the names of schemes, which fold where there is no room; numbers are always whole
 PREFIXES = {-3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P", 6: "E"}  # powers of 1000
 LEGEND = """max/mean: highest load over mean load. I: highest load less the mean, as a share of
-all messages, at the end and averaged through time. replicas: (worker, key) pairs;
+all tuples, at the end and averaged through time. replicas: (worker, key) pairs;
 xKG: over one a key; xbound: over the fewest that allow perfect balance ({bound:,}).
-M/s: million messages routed and measured a second."""
+M/s: million tuples routed and measured a second."""
 
 
 QUEUE_LEGEND = """latency: seconds from arrival until done, mean and percentiles{how}. queue: the most
@@ -158,7 +158,7 @@ CHANGED_LEGEND = "Workers came or went: max/mean and I(m) are of those there, si
 def _show(results: list[Result]) -> None:
     first = results[0]
     console.print(
-        f"[bold]{escape(first.stream)}[/bold]: {first.messages:,} messages, {first.keys:,} keys, p1 {first.p1:.2%}\n"
+        f"[bold]{escape(first.stream)}[/bold]: {first.tuples:,} tuples, {first.keys:,} keys, p1 {first.p1:.2%}\n"
         f"{_counted(first.workers, 'worker')}, {_counted(first.sources, 'source')} fed by {first.feed}, "
         f"{first.estimation} load estimation"
     )
@@ -171,7 +171,7 @@ def _show(results: list[Result]) -> None:
             f"{result.replicas:,}",
             f"{result.replicas_over_kg:.2f}",
             f"{result.replicas_over_lower_bound:.2f}",
-            f"{result.messages_per_second / 1e6:.3g}",
+            f"{result.tuples_per_second / 1e6:.3g}",
         )
         for result in results
     ]

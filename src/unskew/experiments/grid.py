@@ -45,7 +45,7 @@ class Job(NamedTuple):
     @property
     def cost(self) -> float:
         """A rough measure of the time it takes, in tuples routed."""
-        each = sum(2 + getattr(scheme, "choices", 1) + SKETCH * hasattr(scheme, "capacity") for scheme in self.schemes)
+        each = sum(2 + getattr(scheme, "choices", 1) + SKETCH * hasattr(scheme, "counters") for scheme in self.schemes)
         return (self.stream.length or 1) * (2 + each * (1 + self.replicas + self.oracle))
 
     def run(self) -> list[Result]:

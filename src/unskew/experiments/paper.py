@@ -24,7 +24,7 @@ class Settings:
         """`full`, or `quick` in a quick run."""
         return quick if self.quick else full
 
-    def messages(self, full: int, quick: int) -> int:
+    def tuples(self, full: int, quick: int) -> int:
         """As `pick`, but a quick run is never the longer one."""
         return min(full, quick) if self.quick else full
 

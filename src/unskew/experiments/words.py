@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from itertools import groupby
 
 
-def size(messages: int) -> str:
-    """A number of messages as papers print it: 1.2G, 22M, 690k."""
-    scale, unit = next(((s, u) for s, u in ((10**9, "G"), (10**6, "M"), (10**3, "k")) if messages >= s), (1, ""))
-    return f"{messages / scale:.4g}{unit}"
+def size(tuples: int) -> str:
+    """A number of tuples as papers print it: 1.2G, 22M, 690k."""
+    scale, unit = next(((s, u) for s, u in ((10**9, "G"), (10**6, "M"), (10**3, "k")) if tuples >= s), (1, ""))
+    return f"{tuples / scale:.4g}{unit}"
 
 
 def listed(cells: Iterable[tuple[str, str]]) -> str:

@@ -50,7 +50,7 @@ def purpose(for_: str | None) -> Purpose:
 
 def advise(counts: KeyCounts, workers: int, forecasts: Sequence[Forecast], for_: str | None) -> Advice:
     """The recommendation."""
-    if not counts.messages:
+    if not counts.tuples:
         return Advice("Do nothing: there are no rows.")
     if workers == 1:
         return Advice("Do nothing: with one worker there is nothing to balance.")
@@ -59,8 +59,8 @@ def advise(counts: KeyCounts, workers: int, forecasts: Sequence[Forecast], for_:
             "Do nothing: Spark's own partial aggregation already handles this; it combines the rows of a key before "
             "the shuffle, so a hot key is no more work than a rare one."
         )
-    if counts.messages < workers:
-        return Advice(f"Do nothing, or use fewer workers: {counts.messages:,} rows leave most of {workers:,} idle.")
+    if counts.tuples < workers:
+        return Advice(f"Do nothing, or use fewer workers: {counts.tuples:,} rows leave most of {workers:,} idle.")
     if not forecasts:
         return _by_bounds(counts, workers, for_)
     by_hash = next(f for f in forecasts if f.scheme == "hash")
@@ -144,7 +144,7 @@ def remarks(
             f"From a sample of {sample:.3g} of the rows: shares, exponent and loads are estimates, the number of keys "
             "and of replicas are lower bounds, because rare keys are missed."
         )
-    nulls = counts.top.counts[counts.top.key_ids == NULL_KEY_ID].sum() / max(1, counts.messages)
+    nulls = counts.top.counts[counts.top.key_ids == NULL_KEY_ID].sum() / max(1, counts.tuples)
     if nulls >= NOTABLE_NULLS:
         said.append(
             f"{nulls:.1%} of the rows have no key (null): if they need no grouping, set them aside first, that is "

@@ -33,28 +33,28 @@ class KeyCounts:
     together, so all totals are exact.
     """
 
-    top: Frequencies  # its `messages` are those of all keys
+    top: Frequencies  # its `tuples` are those of all keys
     tail_keys: Ints  # one entry a bucket, each at least 1
-    tail_messages: Ints
+    tail_tuples: Ints
 
     def __post_init__(self) -> None:
-        if self.tail_keys.shape != self.tail_messages.shape or (self.tail_messages < self.tail_keys).any():
-            raise InputError("tail_messages: must have one entry a bucket, and at least one tuple a key")
-        together = int(self.top.counts.sum() + self.tail_messages.sum())
-        if together != self.messages:
-            raise InputError(f"messages: must be the sum of all counts {together}, not {self.messages}")
+        if self.tail_keys.shape != self.tail_tuples.shape or (self.tail_tuples < self.tail_keys).any():
+            raise InputError("tail_tuples: must have one entry a bucket, and at least one tuple a key")
+        together = int(self.top.counts.sum() + self.tail_tuples.sum())
+        if together != self.tuples:
+            raise InputError(f"tuples: must be the sum of all counts {together}, not {self.tuples}")
 
     @classmethod
     def of(cls, key_ids: KeyIds, counts: Ints, names: Sequence[str] = ()) -> "KeyCounts":
         """From the counts of all keys, each above 0."""
         every = Frequencies(key_ids, counts, int(np.sum(counts)), names)
-        top = Frequencies(every.key_ids[:TOP], every.counts[:TOP], every.messages, every.names[:TOP])
+        top = Frequencies(every.key_ids[:TOP], every.counts[:TOP], every.tuples, every.names[:TOP])
         each, keys = np.unique(every.counts[TOP:], return_counts=True)
         return cls(top, keys.astype(np.int64), each * keys)
 
     @property
-    def messages(self) -> int:
-        return self.top.messages
+    def tuples(self) -> int:
+        return self.top.tuples
 
     @property
     def keys(self) -> int:
@@ -64,15 +64,15 @@ class KeyCounts:
     @property
     def p1(self) -> float:
         """The share of the most frequent key; 0 without any."""
-        return int(self.top.counts[0]) / self.messages if self.messages else 0.0
+        return int(self.top.counts[0]) / self.tuples if self.tuples else 0.0
 
     def curve(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """(rank, share) from the hottest key to the rarest; one point for each bucket of the histogram, at its end."""
-        each = self.tail_messages / self.tail_keys
+        each = self.tail_tuples / self.tail_keys
         order = np.argsort(-each)
         ranks = [np.arange(1, len(self.top.counts) + 1), len(self.top.counts) + np.cumsum(self.tail_keys[order])]
         counts = np.concatenate([self.top.counts, each[order]])
-        return np.concatenate(ranks).astype(float), counts / max(1, self.messages)
+        return np.concatenate(ranks).astype(float), counts / max(1, self.tuples)
 
     def zipf(self) -> ZipfFit | None:
         """The Zipf exponent of the head, None with fewer than three keys to fit.

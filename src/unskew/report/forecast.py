@@ -65,13 +65,13 @@ def miniature(counts: KeyCounts, tuples: int, known: int, rows_a_key: float = 1.
     or as many as its share is, whichever is more; to make up for it, fewer such keys are kept.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
-    scale = min(1.0, tuples / max(1, counts.messages))
+    scale = min(1.0, tuples / max(1, counts.tuples))
     hot = _rounded(counts.top.counts[:known] * scale, generator)
     keys = np.concatenate([np.ones(len(counts.top.counts[known:]), np.int64), counts.tail_keys])
-    messages = np.concatenate([counts.top.counts[known:], counts.tail_messages])
-    each = messages / keys
+    bucket_tuples = np.concatenate([counts.top.counts[known:], counts.tail_tuples])
+    each = bucket_tuples / keys
     rows = np.minimum(each, np.maximum(each * scale, rows_a_key))
-    wanted = messages * scale / rows  # keys of each bucket
+    wanted = bucket_tuples * scale / rows  # keys of each bucket
     kept = _rounded(wanted, generator)
     rest = [_split(total, parts) for total, parts in zip(_rounded(kept * rows, generator), kept, strict=True)]
     made = generator.integers(0, 2**64, int(kept.sum()), np.uint64)
@@ -101,11 +101,11 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
     A scheme with two modes is there twice, unless they do the same. `merge_cost`: what merging a partial result costs,
     in rows.
     """
-    if workers > MOST_WORKERS or not counts.messages:
+    if workers > MOST_WORKERS or not counts.tuples:
         return []
     small = miniature(counts, TUPLES, len(counts.top.counts))
     few_keys = small
-    if counts.messages > TUPLES:
+    if counts.tuples > TUPLES:
         few_keys = miniature(counts, TUPLES_FOR_REPLICAS, counts.top.hot(workers), ROWS_A_WORKER * workers)
     found: list[Forecast] = []
     for name, mode, scheme_for in _schemes(counts, workers):
@@ -168,5 +168,5 @@ def _forecast(
     relative = load / load.mean()
     # Whole keys need no second phase; but live routers can only happen to agree on a key's worker, so it counts there.
     merged = 0 if replicas == counts.keys and mode != "online" else replicas
-    straggler = float(relative.max()) + merge_cost * merged / counts.messages
+    straggler = float(relative.max()) + merge_cost * merged / counts.tuples
     return Forecast(name, mode, float(relative.max()), replicas, straggler, tuple(relative.tolist()))

@@ -40,7 +40,7 @@ class TopKey:
 class Report:
     """How skewed the keys are, what each scheme would make of it with W workers, and a recommendation.
 
-    Print it, show it in a notebook, or take `to_dict` for JSON. With a `sample` below 1, `messages` and the counts are
+    Print it, show it in a notebook, or take `to_dict` for JSON. With a `sample` below 1, `tuples` and the counts are
     those of the sample; `recommendation` and `notes` say what is an estimate.
     """
 
@@ -48,7 +48,7 @@ class Report:
     workers: int  # W
     for_: str | None
     sample: float  # share of the rows that was counted
-    messages: int
+    tuples: int
     keys: int
     p1: float
     top: tuple[TopKey, ...]
@@ -99,8 +99,8 @@ class Report:
         estimated = f", a sample of {self.sample:.3g}" if self.sample < 1 else ""
         least = "at least " if self.sample < 1 else ""
         fit = f" · Zipf exponent {self.zipf.exponent:.2f} (R² {self.zipf.r_squared:.2f})" if self.zipf else ""
-        hottest = f" · hottest {percent(self.p1)}" if self.messages else ""
-        return f"{self.messages:,} rows{estimated} · {least}{self.keys:,} keys{hottest}{fit}"
+        hottest = f" · hottest {percent(self.p1)}" if self.tuples else ""
+        return f"{self.tuples:,} rows{estimated} · {least}{self.keys:,} keys{hottest}{fit}"
 
     def bounds(self) -> str:
         """How many workers can be kept busy, from p1."""
@@ -203,22 +203,22 @@ def report_on(
     found = forecasts(counts, workers, purpose(for_).merge_cost)
     advice = advise(counts, workers, found, for_)
     top = counts.top
-    hottest = int(top.counts[0]) if counts.messages else 0
+    hottest = int(top.counts[0]) if counts.tuples else 0
     return Report(
         columns=tuple(columns),
         workers=workers,
         for_=for_,
         sample=sample,
-        messages=counts.messages,
+        tuples=counts.tuples,
         keys=counts.keys,
         p1=counts.p1,
         top=tuple(
-            TopKey(name, int(count), int(count) / counts.messages)
+            TopKey(name, int(count), int(count) / counts.tuples)
             for name, count in zip(top.names[:SHOWN], top.counts[:SHOWN], strict=True)
         ),
         zipf=counts.zipf(),
-        most_workers_one_choice=counts.messages // hottest if hottest else None,
-        most_workers_two_choices=2 * counts.messages // hottest if hottest else None,
+        most_workers_one_choice=counts.tuples // hottest if hottest else None,
+        most_workers_two_choices=2 * counts.tuples // hottest if hottest else None,
         forecasts=tuple(found),
         advice=advice,
         notes=tuple(remarks(counts, workers, advice, found, for_, sample)),

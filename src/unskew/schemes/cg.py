@@ -2,10 +2,10 @@
 
 Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", sections V-B and V-C. Tuples are
 dealt to n * virtual virtual workers by `porc`, so that each has the same load; a worker gets what its virtual workers
-get. Every t0 seconds (`slot`) a worker looks at its own utilisation and asks for less above `busy`, for more below
+get. Every t0 seconds (`window`) a worker looks at its own utilisation and asks for less above `busy`, for more below
 `idle` (worker delegation). A source queues who asks, first come first served, in one queue for each wish; when both
 have someone, the first busy worker hands one virtual worker to the first idle one (pairing). So faster workers come to
-hold more virtual workers, without anybody knowing a capacity. No message migrates: only later tuples go elsewhere, and
+hold more virtual workers, without anybody knowing a capacity. No tuple migrates: only later tuples go elsewhere, and
 partial results are merged as with `pkg`.
 
 Where the paper leaves a choice, and what it means:
@@ -15,21 +15,21 @@ Where the paper leaves a choice, and what it means:
 - ``epsilon`` as in `porc`, first tuples included: no virtual worker ever has a load of (1 + epsilon) t/(n virtual) + 1.
   ``epsilon=inf`` is key grouping over the virtual workers (there is always room); ``keyed=False`` is shuffle grouping
   over them, in turn, whatever the key (Fig. 6).
-- Utilisation is what came in the slot over what the worker could have executed (section VII-A: messages assigned over
-  capacity; the capacity is taken from what it did execute and how long that took). A backlog of earlier slots does not
-  count: what once queued up drains in spare time only, while the worker may even ask for more (the paper blames the
-  same for a spike in Fig. 10). With ``drain`` utilisation is the share of the slot in which the worker was at work, so
-  that one with a backlog is busy whatever comes. That drains sooner and settles later (Fig. 13, 100 virtual workers
+- Utilisation is what came in the window over what the worker could have executed (section VII-A: tuples assigned over
+  capacity; the capacity is taken from what it did execute and how long that took). A backlog of earlier windows does
+  not count: what once queued up drains in spare time only, while the worker may even ask for more (the paper blames the
+  same for a spike in Fig. 10). With ``drain`` utilisation is the share of the window in which the worker was at work,
+  so that one with a backlog is busy whatever comes. That drains sooner and settles later (Fig. 13, 100 virtual workers
   each, first change: drained after 2.9 h, not 4.8, but near zero after 3.1 h, not 1.5), and leaves shorter queues where
   the load comes in bursts (at the end of congress_hashtags 48 tuples, not 18,672; Fig. 13's machines). For real
   deployments the paper suggests the length of the queue over its capacity instead; queues here may have none.
-- Signals come with acknowledgements: a source hears only from workers that executed a tuple of it in the slot. One that
-  tells neither wish withdraws the one it had; one that tells the same again keeps its place; one that tells the
+- Signals come with acknowledgements: a source hears only from workers that executed a tuple of it in the window. One
+  that tells neither wish withdraws the one it had; one that tells the same again keeps its place; one that tells the
   opposite goes to the end of the other queue. Of a worker that is not heard from, the last wish stays.
-- Signals of one slot come in the order of the report, which is that of the slot numbers. Who was not served keeps its
-  place ahead of all who come later, so that everyone is served in turn.
-- A pair moves one virtual worker, so a source moves at most n/2 of them in a slot of time. Many virtual workers hence
-  take long to settle (Fig. 12: 1000 a worker are too many); a shorter slot helps.
+- Signals of one window come in the order of the report, which is that of the worker numbers. Who was not served keeps
+  its place ahead of all who come later, so that everyone is served in turn.
+- A pair moves one virtual worker, so a source moves at most n/2 of them in a window. Many virtual workers hence
+  take long to settle (Fig. 12: 1000 a worker are too many); a shorter window helps.
 - The virtual worker that came last is the first to go; of those there from the start, the highest number. A worker that
   turns from idle to busy and back then passes the same one to and fro. With the first to come first to go, 3 of 10
   workers 5 times as fast and utilisation 0.8, keys had 1.27 times the replicas (10 virtual workers each; 5: 1.44).
@@ -41,13 +41,13 @@ Where the paper leaves a choice, and what it means:
   Section VI-A has another rule, not used in its evaluation as far as it says: a virtual worker of an overloaded worker
   goes to one that has not reported to be overloaded, or to the one that did so least recently. That is
   ``probe_capacity``: it applies to who is left when all pairs are made; nobody gets one who is busy now, and nobody
-  two in a slot. It settles where pairing stops too early, and costs moves for ever where virtual workers are coarse.
+  two in a window. It settles where pairing stops too early, and costs moves for ever where virtual workers are coarse.
 - Each source has its own map, and moves its own share of the load; their maps differ as their signals do.
-- A worker that executes hardly a tuple of each source in a slot is rarely heard from: choose t0 longer than that.
+- A worker that executes hardly a tuple of each source in a window is rarely heard from: choose t0 longer than that.
 - When workers come and go, the number of virtual workers stays (``total``), and with it those of a key. What those that
   leave held goes to those that stay, in proportion to what each holds; a new one gets as many as they hold on average,
   from all in proportion. No more are moved than that takes. Wishes are forgotten: who still has one tells it in the
-  next slot. There must be a virtual worker for each worker.
+  next window. There must be a virtual worker for each worker.
 
 State: 20 bytes a virtual worker, 16 a worker; at most 2^22 virtual workers. A tuple costs `porc`'s search among all
 virtual workers. A report costs a look at each of them, and a sort of those that busy workers hold.
@@ -99,7 +99,7 @@ class ConsistentGrouping(NamedTuple):
     keyed: bool = True  # False for shuffle grouping over the virtual workers
     idle: float = 0.75  # utilisation below which a worker asks for more
     busy: float = 0.85  # utilisation above which it asks for less
-    slot: float = 10.0  # t0, seconds
+    window: float = 10.0  # t0, seconds
     drain: bool = False  # True: a worker counts as busy until its backlog is gone
     probe_capacity: bool = False  # True: who is busy and finds nobody idle gives to one that was not busy lately
     total: int = 0  # virtual workers in all, which outlives a change of workers; 0 for virtual * workers
@@ -111,14 +111,14 @@ class ConsistentGrouping(NamedTuple):
         require_number("epsilon", self.epsilon, "a number from 0 on, or inf", 0.0, np.inf)
         require_number("idle", self.idle, "a utilisation from 0 on", 0.0, np.inf)
         require_number("busy", self.busy, f"a utilisation from idle ({self.idle}) on, or inf", self.idle, np.inf)
-        require_number("slot", self.slot, "seconds from 1e-09 to 1e+12", 1e-9, 1e12)
+        require_number("window", self.window, "seconds from 1e-09 to 1e+12", 1e-9, 1e12)
         for name, value in {"keyed": self.keyed, "drain": self.drain, "probe_capacity": self.probe_capacity}.items():
             if not isinstance(value, bool | np.bool_):
                 raise InputError(f"{name}: must be True or False, not {value!r}")
 
     @property
     def report_every(self) -> float:
-        return self.slot
+        return self.window
 
     def new_state(self) -> State:
         total = self.total or self.virtual * self.workers
@@ -174,8 +174,8 @@ class ConsistentGrouping(NamedTuple):
         if len(after) > total:
             raise InputError(f"workers: {total} virtual workers are enough for {total} workers, not for {len(after)}")
         scheme = self._replace(workers=len(after), total=total)
-        slot_of = {name: slot for slot, name in enumerate(after.tolist())}
-        holder = np.array([slot_of.get(name, -1) for name in before.tolist()], np.int32)[state.holder]  # -1: has left
+        index_of = {name: index for index, name in enumerate(after.tolist())}
+        holder = np.array([index_of.get(name, -1) for name in before.tolist()], np.int32)[state.holder]  # -1: has left
         held = np.bincount(holder[holder >= 0], minlength=len(after))
         surplus = held - _shares(np.where(stays, held, held[stays].mean() if stays.any() else 1.0), total)
         order = np.lexsort((state.came, holder))

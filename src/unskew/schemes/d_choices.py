@@ -14,8 +14,8 @@ Choices made here:
   `w_choices`: that many candidates of one key would collide and miss a third of them.
 - The condition is checked for every prefix. Every d below the answer is seen to fail.
 - The shares are this source's guaranteed ones. d is found anew when the stream has grown by an eighth, or by 4
-  capacities if that is less: between two solutions no share moves by more than a ninth, in long streams far less. The
-  head itself is known at each tuple.
+  tuples per counter if that is less: between two solutions no share moves by more than a ninth, in long streams far
+  less. The head itself is known at each tuple.
 - Ties and colliding candidates as in `pkg`: the lowest candidate number wins, collisions stay. The candidates start at
   number 2 * seed; so while no key is in the head, every decision is that of `pkg` with the same seed.
 - epsilon (0.0001 in the paper) is a share of all tuples by which a worker may exceed the mean. With W workers it allows
@@ -36,7 +36,7 @@ from unskew.scheme import register, require_number
 from unskew.schemes.head import (
     check_head,
     check_head_state,
-    counters,
+    counters_of,
     is_head,
     least_loaded_of_all,
     plan_of_head,
@@ -47,7 +47,7 @@ from unskew.schemes.pkg import least_loaded_of
 from unskew.sketches.space_saving import count_key, new_sketch
 
 GROWTH = 8.0  # d is found anew when the stream has grown by one in so many tuples
-MOST_CAPACITIES = 4.0  # or by so many times the counters, if that is less
+MOST_PER_COUNTER = 4.0  # or by so many tuples per counter, if that is less
 
 
 class State(NamedTuple):
@@ -118,7 +118,7 @@ def _find_choices(scheme, state):
             tail_share -= shares[keys]
             keys += 1
     state.choices[0] = fan_out(shares[:keys], tail_share, scheme.workers, scheme.epsilon)
-    state.due[0] = tuples + max(1.0, min(tuples / GROWTH, MOST_CAPACITIES * len(state.counts)))
+    state.due[0] = tuples + max(1.0, min(tuples / GROWTH, MOST_PER_COUNTER * len(state.counts)))
 
 
 @kernel
@@ -149,7 +149,7 @@ class DChoices(NamedTuple):
     workers: int  # W
     theta: float = 0.0  # share from which on a key is hot; 0 for 1/(5 W)
     epsilon: float = 1e-4  # share of all tuples by which a worker may exceed the mean
-    capacity: int = 0  # counters of the sketch; 0 for 4/theta
+    counters: int = 0  # counters of the sketch; 0 for 4/theta
     seed: int = 0
 
     def check(self) -> None:
@@ -159,7 +159,7 @@ class DChoices(NamedTuple):
     def new_state(self) -> State:
         load = np.zeros(self.workers, np.int64)
         queue = new_least(self.workers)
-        return State(load, *new_sketch(counters(self)), *queue, np.full(1, min(2, self.workers)), np.zeros(1))
+        return State(load, *new_sketch(counters_of(self)), *queue, np.full(1, min(2, self.workers)), np.zeros(1))
 
     def check_state(self, state: State) -> None:
         check_head_state(state)
@@ -173,7 +173,7 @@ class DChoices(NamedTuple):
     def plan(cls, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
         """The head is dealt over its d candidates such that they are equally full, other hot keys over their two."""
         scheme = cls(workers, **parameters)
-        shares = frequencies.counts / max(1, frequencies.messages)
+        shares = frequencies.counts / max(1, frequencies.tuples)
         head = int((shares > threshold(scheme)).sum())
         choices = fan_out(shares[:head], 1.0 - shares[:head].sum(), workers, scheme.epsilon)
         return plan_of_head("d_choices", scheme, frequencies, head, choices)

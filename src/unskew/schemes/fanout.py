@@ -22,7 +22,7 @@ from unskew.errors import InputError
 from unskew.filling import Load, Parts, hot_key, shares, whole_keys
 from unskew.hashing import KeyIds, candidate, frozen
 from unskew.kernels import kernel
-from unskew.key_table import EMPTY, check_slots, fill, find, new_table, with_room
+from unskew.key_table import EMPTY, check_cells, fill, find, new_table, with_room
 from unskew.plan import Frequencies, Plan
 from unskew.scheme import register, require_workers
 
@@ -70,7 +70,7 @@ class Fanout(NamedTuple):
     def plan(cls, workers: int, frequencies: Frequencies) -> Plan:
         """Hot keys split over just enough workers; see the module's docstring."""
         hot = frequencies.hot(workers)
-        mean = frequencies.messages / workers
+        mean = frequencies.tuples / workers
         load = whole_keys(workers, frequencies, hot)
         heap = [(float(amount), worker) for worker, amount in enumerate(load)]
         heapq.heapify(heap)
@@ -103,7 +103,7 @@ class Fanout(NamedTuple):
     def check(self) -> None:
         require_workers(self.workers)
         hot_keys = len(self.first_place) - 1
-        check_slots(self.keys, self.values, hot_keys)
+        check_cells(self.keys, self.values, hot_keys)
         ends_fit = (np.diff(self.first_place) > 0).all() and self.first_place[-1] == len(self.worker_at)
         in_range = not len(self.worker_at) or 0 <= self.worker_at.min() <= self.worker_at.max() < self.workers
         if hot_keys < 0 or not ends_fit or not in_range:

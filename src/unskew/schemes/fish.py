@@ -24,7 +24,7 @@ Where the paper leaves a choice, and what it means:
 - The defaults are the paper's, and too small for many workers. While the sum of the counters is under 4 W, one tuple is
   a share above theta, and every key is hot; after a decay the sum is N_epoch alpha / (1 - alpha), 250 by default. And
   ReplaceMin gives a new key the least count plus 1, which is above theta too when there are under 4 W counters. With
-  more than about 60 workers, above all on flat streams, use ``epoch=16 * W, capacity=16 * W``. Uniform, 10,000 keys, 1M
+  more than about 60 workers, above all on flat streams, use ``epoch=16 * W, counters=16 * W``. Uniform, 10,000 keys, 1M
   tuples, replicas a key:
 
       W      paper's    epoch=16 W    both 16 W    pkg    shuffle
@@ -35,7 +35,7 @@ Where the paper leaves a choice, and what it means:
 - M_k is kept with the counter: a key that is replaced is forgotten, and starts at 0 if it comes back. Since the
   candidates of a smaller d are the first ones of a larger d, it then uses workers that it has used before. M_k of a key
   that has cooled down is kept, but it has 2 candidates until it is hot again.
-- With d = W the workers are scanned in the order of their slots, else in the order of the ring; ties go to the first.
+- With d = W the workers are scanned in the order of their indices, else in the order of the ring; ties go to the first.
 - Line 7 adds N_w, the tuples assigned, to C_w, which line 18 has counted already. Each tuple is counted once here.
 - Lines 4-10 drain T seconds of work when more than T have passed, and forget what passed beyond T. We drain what
   really elapsed since the last time: after a pause, queues are as empty as they are.
@@ -93,8 +93,8 @@ class State(NamedTuple):
     waiting: npt.NDArray[np.int64]
     span: npt.NDArray[np.int64]
     beyond: npt.NDArray[np.float64]
-    widest: npt.NDArray[np.int32]  # [capacity] M_k: the most candidates that the key below has had
-    widest_of: npt.NDArray[np.uint64]  # [capacity] the key whose M_k it is: that of the counter, or one it replaced
+    widest: npt.NDArray[np.int32]  # [counters] M_k: the most candidates that the key below has had
+    widest_of: npt.NDArray[np.uint64]  # [counters] the key whose M_k it is: that of the counter, or one it replaced
     top: npt.NDArray[np.float64]  # [1] the largest count
     in_epoch: npt.NDArray[np.int64]  # [1] tuples of this epoch so far
     node_position: npt.NDArray[np.uint32]  # this and the next four: a Ring, of nothing without virtual nodes
@@ -208,7 +208,7 @@ class Fish(NamedTuple):
 
     workers: int  # W
     epoch: int = 1000  # N_epoch, tuples
-    capacity: int = 1000  # K_max, counters
+    counters: int = 1000  # K_max, counters
     alpha: float = 0.2  # what an epoch's counts are worth in the next; 1 for life
     theta: float = 0.0  # share from which on a key is hot; 0 for 1/(4 W)
     least: int = 2  # d_min: fewest candidates of a hot key; W to let every hot key go anywhere, as W-Choices does
@@ -219,7 +219,7 @@ class Fish(NamedTuple):
         require_integer("virtual_nodes", self.virtual_nodes, 0, MOST_NODES)
         require_integer("workers", self.workers, 1, MOST_NODES // max(1, self.virtual_nodes))
         require_integer("epoch", self.epoch, 1, 2**53)
-        require_integer("capacity", self.capacity, 1, MOST_COUNTERS)
+        require_integer("counters", self.counters, 1, MOST_COUNTERS)
         require_integer("least", self.least, TAIL, 2**31 - 1)
         require_number("alpha", self.alpha, "a number from 0 to 1", 0.0, 1.0)
         require_number("theta", self.theta, "0 for 1/(4 workers), or a share up to 1", 0.0, 1.0)
@@ -234,9 +234,9 @@ class Fish(NamedTuple):
 
     def _state(self, names: Names) -> State:
         return State(
-            *new_sketch(self.capacity),
-            np.zeros(self.capacity, np.int32),
-            np.zeros(self.capacity, np.uint64),
+            *new_sketch(self.counters),
+            np.zeros(self.counters, np.int32),
+            np.zeros(self.counters, np.uint64),
             np.zeros(1),
             np.zeros(1, np.int64),
             *new_ring(names if self.virtual_nodes else names[:0], self.virtual_nodes),
@@ -298,7 +298,7 @@ class Fish(NamedTuple):
 
         def candidates(i: int) -> Sequence[int]:
             key, count = frequencies.key_ids[i], float(frequencies.counts[i])
-            hot = count > _threshold(scheme, float(frequencies.messages))
+            hot = count > _threshold(scheme, float(frequencies.tuples))
             fan_out = min(_fan_out(scheme, count, top) if hot else TAIL, workers)
             if scheme.virtual_nodes and fan_out < workers:
                 return [int(worker) for worker in first_workers(ring, key, fan_out)]

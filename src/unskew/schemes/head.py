@@ -9,8 +9,8 @@ Choices made here:
 - The share is the guaranteed one, (count - error) / N with the present tuple counted. So a key whose true share is at
   most theta is never in the head, however few counters there are; too few only hide keys from it.
 - The number of counters follows from theta: 4/theta, 20 a worker by default. Then errors are at most theta/4 of N, and
-  every key with a share above 1.25 theta is in the head. ``capacity`` sets another number; then every key with a share
-  above theta + 1/capacity is.
+  every key with a share above 1.25 theta is in the head. ``counters`` sets another number; then every key with a share
+  above theta + 1/counters is.
 - Ten tuples are no evidence: a key needs more than 10 guaranteed tuples besides. Otherwise the first tuple of a stream
   (share 1) and each of its first 1/theta new keys would be in the head, and be scattered over all workers for nothing.
 - Counts are for life, as in the paper: what has just become hot is noticed late in a long stream.
@@ -60,9 +60,9 @@ def least_loaded_of_all(state):
     return least(Least(state.idle, state.idle_span, state.idle_beyond), state.load)
 
 
-def counters(scheme: Any) -> int:
+def counters_of(scheme: Any) -> int:
     """How many counters the sketch of the scheme has."""
-    return int(scheme.capacity or np.ceil(MARGIN / threshold(scheme)))
+    return int(scheme.counters or np.ceil(MARGIN / threshold(scheme)))
 
 
 def check_head(scheme: Any) -> None:
@@ -73,7 +73,7 @@ def check_head(scheme: Any) -> None:
         raise InputError(
             f"theta: must be 0 for 1/(5 workers), or a share from {least_theta:g} to under 1, not {theta!r}"
         )
-    require_integer("capacity", scheme.capacity, 0, MOST_COUNTERS)
+    require_integer("counters", scheme.counters, 0, MOST_COUNTERS)
     require_integer("seed", scheme.seed, 0, (2**31 - 1 - MOST_WORKERS) // 2)  # every candidate's number fits an int
 
 
@@ -86,7 +86,7 @@ def check_head_state(state: Any) -> None:
 
 def resized_head(scheme: Any, state: Any, before: Names, after: Names) -> tuple[Any, Any]:
     """For other workers: the sketch stays as it is, with as many counters as before; theta follows the new number."""
-    new_scheme = scheme._replace(workers=len(after), capacity=counters(scheme))
+    new_scheme = scheme._replace(workers=len(after), counters=counters_of(scheme))
     new_scheme.check()
     sketch = {field: getattr(state, field).copy() for field in SpaceSaving._fields}
     return new_scheme, new_scheme.new_state()._replace(load=carried_over(state.load, before, after), **sketch)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids
 from unskew.kernels import allocating_kernel, kernel
-from unskew.key_table import EMPTY, check_slots, fill, find, new_table, with_room
+from unskew.key_table import EMPTY, check_cells, fill, find, new_table, with_room
 from unskew.scheme import register, require_workers
 
 
@@ -37,10 +37,10 @@ def _assign_all(table, key_ids, counts, order, workers):
     least_loaded = [(np.int64(0), worker) for worker in range(workers)]  # a heap already, being sorted
     for i in order:
         load, worker = least_loaded[0]
-        slot = find(table, key_ids[i])
-        if table.values[slot] != EMPTY:
+        cell = find(table, key_ids[i])
+        if table.values[cell] != EMPTY:
             return False
-        fill(table, slot, key_ids[i], worker)
+        fill(table, cell, key_ids[i], worker)
         heapq.heapreplace(least_loaded, (load + counts[i], worker))
     return True
 
@@ -70,7 +70,7 @@ class OffGreedy(NamedTuple):
 
     def check(self) -> None:
         require_workers(self.workers)
-        check_slots(self.keys, self.values, self.workers)
+        check_cells(self.keys, self.values, self.workers)
 
     def new_state(self) -> State:
         return State(np.zeros(0, np.int64))

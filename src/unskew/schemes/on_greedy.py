@@ -17,10 +17,10 @@ from unskew.schemes.potc import State, check_state, new_state
 
 @kernel
 def choose(scheme, state, key, now):
-    slot = find(state, key)
-    if state.values[slot] == EMPTY:
-        fill(state, slot, key, state.load.argmin())
-    worker = state.values[slot]
+    cell = find(state, key)
+    if state.values[cell] == EMPTY:
+        fill(state, cell, key, state.load.argmin())
+    worker = state.values[cell]
     state.load[worker] += 1
     return worker
 

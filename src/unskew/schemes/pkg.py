@@ -86,9 +86,7 @@ class PartialKey(NamedTuple):
         """
         salts = tuple(range(seed * choices, (seed + 1) * choices))
         hot_keys = [
-            HotKey(
-                int(frequencies.key_ids[i]), frequencies.counts[i] / frequencies.messages, salts, frequencies.names[i]
-            )
+            HotKey(int(frequencies.key_ids[i]), frequencies.counts[i] / frequencies.tuples, salts, frequencies.names[i])
             for i in range(frequencies.hot(workers))
         ]
         return Plan("pkg", workers, tuple(hot_keys), cold_salt=salts[0])

@@ -43,10 +43,10 @@ def check_state(state: State, workers: int) -> None:
 
 @kernel
 def choose(scheme, state, key, now):
-    slot = find(state, key)
-    if state.values[slot] == EMPTY:
-        fill(state, slot, key, least_loaded_candidate(scheme, state.load, key))
-    worker = state.values[slot]
+    cell = find(state, key)
+    if state.values[cell] == EMPTY:
+        fill(state, cell, key, least_loaded_candidate(scheme, state.load, key))
+    worker = state.values[cell]
     state.load[worker] += 1
     return worker
 

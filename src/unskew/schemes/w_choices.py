@@ -23,7 +23,7 @@ from unskew.scheme import register
 from unskew.schemes.head import (
     check_head,
     check_head_state,
-    counters,
+    counters_of,
     is_head,
     least_loaded_of_all,
     plan_of_head,
@@ -72,7 +72,7 @@ class WChoices(NamedTuple):
 
     workers: int  # W
     theta: float = 0.0  # share from which on a key is hot; 0 for 1/(5 W)
-    capacity: int = 0  # counters of the sketch; 0 for 4/theta
+    counters: int = 0  # counters of the sketch; 0 for 4/theta
     seed: int = 0
 
     def check(self) -> None:
@@ -80,7 +80,7 @@ class WChoices(NamedTuple):
 
     def new_state(self) -> State:
         load = np.zeros(self.workers, np.int64)
-        return State(load, *new_sketch(counters(self)), *new_least(self.workers))
+        return State(load, *new_sketch(counters_of(self)), *new_least(self.workers))
 
     def check_state(self, state: State) -> None:
         check_head_state(state)
@@ -92,5 +92,5 @@ class WChoices(NamedTuple):
     def plan(cls, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
         """The head is dealt over all workers such that they are equally full, other hot keys over their two."""
         scheme = cls(workers, **parameters)
-        head = int((frequencies.counts > threshold(scheme) * frequencies.messages).sum())
+        head = int((frequencies.counts > threshold(scheme) * frequencies.tuples).sum())
         return plan_of_head("w_choices", scheme, frequencies, head, workers)

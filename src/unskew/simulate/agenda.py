@@ -115,7 +115,7 @@ class Probe(Periodic):
 
 
 class Numbered:
-    """Actions, each after a number of messages; in the order given where numbers are equal."""
+    """Actions, each after a number of tuples; in the order given where numbers are equal."""
 
     def __init__(self, actions: Sequence[tuple[int, Callable[[float], None]]]) -> None:
         self._actions = sorted(actions, key=lambda action: action[0])

@@ -23,17 +23,17 @@ from unskew.simulate.queues import (
 
 WHAT = ("add", "remove", "crash", "capacity")
 EVENT = re.compile(r"\s*t=(\S+)\s+(\w+)\s*(.*?)\s*", re.DOTALL)
-MOST_MESSAGES = 10**15
+MOST_TUPLES = 10**15
 UNITS = {"k": 10**3, "M": 10**6, "G": 10**9}
 RULE = (
     "must be 't=WHEN add', 't=WHEN remove 3', 't=WHEN crash 3,5-7' or 't=WHEN capacity 0-4:2', where WHEN is a number "
-    "of messages (such as 6M; k, M, G) or of seconds (such as 30s)"
+    "of tuples (such as 6M; k, M, G) or of seconds (such as 30s)"
 )
 
 
 @dataclass(frozen=True)
 class Event:
-    """At one moment: after `message` messages, or at `time`, a second of the stream's clock.
+    """At one moment: after `after` tuples, or at `time`, a second of the stream's clock.
 
     `what` is "add" (`count` workers join, with the next free names), "remove" (the `workers` get no more tuples, and
     finish what they have), "crash" (the same, but what they have is lost, their state too), or "capacity" (of workers
@@ -42,7 +42,7 @@ class Event:
     """
 
     what: str
-    message: int | None = None
+    after: int | None = None
     time: float | None = None
     workers: Sequence[int] = ()
     count: int = 1
@@ -51,10 +51,10 @@ class Event:
     def __post_init__(self) -> None:
         if self.what not in WHAT:
             raise InputError(f"event: what happens must be one of {', '.join(WHAT)}, not {self.what!r}")
-        if (self.message is None) == (self.time is None):
-            raise InputError(f"event: needs either message or time, not {self.message!r} and {self.time!r}")
-        if self.message is not None and not is_integer(self.message, 0, MOST_MESSAGES):
-            raise InputError(f"event: message must be a whole number from 0 to {MOST_MESSAGES}, not {self.message!r}")
+        if (self.after is None) == (self.time is None):
+            raise InputError(f"event: needs either after or time, not {self.after!r} and {self.time!r}")
+        if self.after is not None and not is_integer(self.after, 0, MOST_TUPLES):
+            raise InputError(f"event: after must be a whole number from 0 to {MOST_TUPLES}, not {self.after!r}")
         moment = 0.0 if self.time is None else to_number(self.time)
         if moment is None or isinstance(self.time, str) or not abs(moment) <= 1e15:
             raise InputError(f"event: time must be a number of seconds, not {self.time!r}")
@@ -75,7 +75,7 @@ class Event:
 
     def __str__(self) -> str:
         """As `parse_event` reads it."""
-        when = f"t={self.message}" if self.time is None else f"t={plain(self.time)}s"
+        when = f"t={self.after}" if self.time is None else f"t={plain(self.time)}s"
         if self.what == "add":
             return f"{when} add {self.count}"
         if self.what == "capacity":
@@ -84,7 +84,7 @@ class Event:
 
     @property
     def brief(self) -> str:
-        """The beginning of it in quotes, for messages."""
+        """The beginning of it in quotes, for errors."""
         text = str(self)
         return f"'{text}'" if len(text) <= 80 else f"'{text:.80}...'"
 
@@ -112,9 +112,9 @@ def _moment(when: str, text: str) -> dict[str, Any]:
             return {"time": seconds}
     unit = UNITS.get(when[-1], 1)
     number = to_number(when[:-1] if unit > 1 else when)
-    if number is None or not (0 <= unit * number <= MOST_MESSAGES and (unit * number).is_integer()):
+    if number is None or not (0 <= unit * number <= MOST_TUPLES and (unit * number).is_integer()):
         raise InputError(f"event: {RULE}, not {text!r}")
-    return {"message": int(unit * number)}
+    return {"after": int(unit * number)}
 
 
 def _names(details: str, text: str) -> tuple[int, ...]:

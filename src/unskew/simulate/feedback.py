@@ -1,7 +1,7 @@
-"""Carries what workers tell to the sources that listen: at the end of each slot of time, with a delay.
+"""Carries what workers tell to the sources that listen: at the end of each window, with a delay.
 
-A source hears only of the workers that executed a tuple of it in the slot, as if signals came with acknowledgements.
-The slots of a scheme are its ``report_every`` seconds long, by the stream's clock, from multiples of it on.
+A source hears only of the workers that executed a tuple of it in the window, as if signals came with acknowledgements.
+The windows of a scheme are its ``report_every`` seconds long, by the stream's clock, from multiples of it on.
 """
 
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from unskew.errors import InputError
 from unskew.scheme import Router, Times, WorkerReport
 from unskew.simulate.agenda import Periodic, Timed
 from unskew.simulate.queues import to_number
-from unskew.simulate.workers import QueuedWorkers, Slot
+from unskew.simulate.workers import QueuedWorkers, Window
 
-MOST_SLOTS = 2.0**53  # from time 0 on, either way: beyond it floats do not tell a slot from the next
+MOST_WINDOWS = 2.0**53  # from time 0 on, either way: beyond it floats do not tell a window from the next
 
 
 class Feedback(Periodic):
@@ -28,51 +28,51 @@ class Feedback(Periodic):
 
     def begin(self, clock: Times, first: int) -> None:
         for time in clock[[0, -1]].tolist() if len(clock) else ():
-            if abs(time / self._period) >= MOST_SLOTS:  # one slot more would be the same number
-                least = f"{abs(time) / MOST_SLOTS:.3g} where the stream's clock shows {time:g} seconds"
+            if abs(time / self._period) >= MOST_WINDOWS:  # one window more would be the same number
+                least = f"{abs(time) / MOST_WINDOWS:.3g} where the stream's clock shows {time:g} seconds"
                 raise InputError(
                     f"report_every: must be more than {least}, not {self._period:g}; are its times in seconds?"
                 )
         super().begin(clock, first)
 
     def start(self, time: float) -> None:
-        self._workers.start_slot(time)
+        self._workers.start_window(time)
 
     def happen(self, place: int, undisturbed: float) -> None:
         end = (self._tick + 1) * self._period
-        slot = self._workers.end_slot(end)
-        for source in np.flatnonzero(slot.told.any(axis=1)).tolist():
-            self.deliveries.add(end + self._delay, partial(self._deliver, source, slot, end))
+        window = self._workers.end_window(end)
+        for source in np.flatnonzero(window.told.any(axis=1)).tolist():
+            self.deliveries.add(end + self._delay, partial(self._deliver, source, window, end))
         self._tick += 1
         if self._ticks[place] > self._tick:
             self._skip(min(float(self._ticks[place]), np.floor(undisturbed / self._period)))
 
     def _skip(self, tick: float) -> None:
-        """Go on with the slot from `tick` on, or with an earlier one in which a worker finishes a tuple.
+        """Go on with the window from `tick` on, or with an earlier one in which a worker finishes a tuple.
 
-        The slots between would tell nothing to anybody. There may be any number of them: queues may hardly move.
+        The windows between would tell nothing to anybody. There may be any number of them: queues may hardly move.
         """
         tick = float(min(tick, np.floor(self._workers.next_done / self._period)))
         while tick > self._tick and self._workers.finishes_by(tick * self._period):
-            tick -= 1  # what is done as a slot begins is of the one before
+            tick -= 1  # what is done as a window begins is of the one before
         if tick > self._tick:
             self._tick = tick
-            self._workers.start_slot(tick * self._period)
+            self._workers.start_window(tick * self._period)
 
-    def _deliver(self, source: int, slot: Slot, end: float, _: float) -> None:
+    def _deliver(self, source: int, window: Window, end: float, _: float) -> None:
         router = self._routers[source]
         members = router.members
-        slots = np.flatnonzero(slot.told[source][members])  # those that have left meanwhile tell nothing
-        names = members[slots]
+        indices = np.flatnonzero(window.told[source][members])  # those that have left meanwhile tell nothing
+        names = members[indices]
         if len(names):
             router.observe(
                 WorkerReport(
-                    workers=slots,
-                    came=slot.came[names],
-                    tuples=slot.tuples[names],
-                    busy=slot.busy[names],
-                    waiting=slot.waiting[names],
-                    seconds=slot.seconds,
+                    workers=indices,
+                    came=window.came[names],
+                    tuples=window.tuples[names],
+                    busy=window.busy[names],
+                    waiting=window.waiting[names],
+                    seconds=window.seconds,
                     now=end,
                 )
             )

@@ -61,11 +61,11 @@ class Keys:
 def _rows(table, ids, counts, key_ids):
     rows = np.empty(len(key_ids), np.int32)
     for i in range(len(key_ids)):
-        slot = find(table, key_ids[i])
-        row = table.values[slot]
+        cell = find(table, key_ids[i])
+        row = table.values[cell]
         if row == EMPTY:
             row = np.int32(table.used[0])
-            fill(table, slot, key_ids[i], row)
+            fill(table, cell, key_ids[i], row)
             ids[row] = key_ids[i]
         counts[row] += 1
         rows[i] = row
@@ -91,17 +91,17 @@ class Replicas:
     def __init__(self, workers: int) -> None:
         self._workers = workers
         self._first_worker = np.zeros(1024, np.int32)  # worker + 1, 0 for none
-        self._pairs = np.zeros(1024, np.uint64)  # row * workers + worker + 1, 0 for an empty slot
+        self._pairs = np.zeros(1024, np.uint64)  # row * workers + worker + 1, 0 for an empty cell
         self._counts = np.zeros(2, np.int64)  # keys, further pairs
 
     def add(self, rows: npt.NDArray[np.int32], chosen: Workers, keys: int) -> None:
         """Tuples of the keys `rows` (numbers below `keys`) went to the workers `chosen`."""
         self._first_worker = _longer(self._first_worker, keys)
-        slots = len(self._pairs)
-        while 2 * (int(self._counts[1]) + len(rows)) > slots:
-            slots *= 2
-        if slots > len(self._pairs):
-            larger = np.zeros(slots, np.uint64)
+        cells = len(self._pairs)
+        while 2 * (int(self._counts[1]) + len(rows)) > cells:
+            cells *= 2
+        if cells > len(self._pairs):
+            larger = np.zeros(cells, np.uint64)
             _copy_pairs(self._pairs, larger)
             self._pairs = larger
         _count_pairs(self._first_worker, self._pairs, self._counts, rows, chosen, self._workers)
@@ -111,20 +111,20 @@ class Replicas:
 
 
 @kernel
-def _pair_slot(pairs, pair):
-    """The slot of `pair`, or the empty slot where it belongs."""
+def _pair_cell(pairs, pair):
+    """The cell of `pair`, or the empty cell where it belongs."""
     last = np.uint64(len(pairs) - 1)
-    slot = ((pair * GOLDEN) >> np.uint64(20)) & last
-    while pairs[slot] != 0 and pairs[slot] != pair:
-        slot = (slot + ONE) & last
-    return slot
+    cell = ((pair * GOLDEN) >> np.uint64(20)) & last
+    while pairs[cell] != 0 and pairs[cell] != pair:
+        cell = (cell + ONE) & last
+    return cell
 
 
 @kernel
 def _copy_pairs(pairs, larger):
     for i in range(len(pairs)):
         if pairs[i] != 0:
-            larger[_pair_slot(larger, pairs[i])] = pairs[i]
+            larger[_pair_cell(larger, pairs[i])] = pairs[i]
 
 
 @kernel
@@ -136,23 +136,23 @@ def _count_pairs(first_worker, pairs, counts, rows, chosen, workers):
             counts[0] += 1
         elif first_worker[row] != worker + 1:
             pair = np.uint64(np.int64(row) * workers + worker + 1)
-            slot = _pair_slot(pairs, pair)
-            if pairs[slot] == 0:
-                pairs[slot] = pair
+            cell = _pair_cell(pairs, pair)
+            if pairs[cell] == 0:
+                pairs[cell] = pair
                 counts[1] += 1
 
 
 def replicas_lower_bound(counts: npt.NDArray[np.int64], workers: int) -> int:
     """Fewest replicas with which perfect balance is possible: sum over keys of max(1, ceil(p_k * workers))."""
-    messages = int(counts.sum())
-    heavy = [int(count) for count in counts[counts * workers > messages]]
-    return len(counts) + sum(-(-count * workers // messages) - 1 for count in heavy)
+    tuples = int(counts.sum())
+    heavy = [int(count) for count in counts[counts * workers > tuples]]
+    return len(counts) + sum(-(-count * workers // tuples) - 1 for count in heavy)
 
 
 class Sample(NamedTuple):
     """The balance at one moment."""
 
-    messages: int
+    tuples: int
     time: float
     imbalance: float
     max_load: int
@@ -175,17 +175,17 @@ class Spread(Generic[Taken]):
         self._every = FIRST_SAMPLE_EVERY
         while self._every * self._most <= (length or 0):
             self._every *= 2
-        self._messages = 0
+        self._tuples = 0
 
     def pieces(self, count: int) -> Iterator[slice]:
         """The next `count` tuples in pieces; a sample is taken when the piece before it has been dealt with."""
         start = 0
         while start < count:
-            stop = min(count, start + self._every - self._messages % self._every)
+            stop = min(count, start + self._every - self._tuples % self._every)
             yield slice(start, stop)
-            self._messages += stop - start
+            self._tuples += stop - start
             start = stop
-            if self._messages % self._every == 0:
+            if self._tuples % self._every == 0:
                 self._kept.append(self._take())
                 if len(self._kept) >= self._most:
                     del self._kept[::2]  # leaves the multiples of the doubled distance
@@ -194,14 +194,14 @@ class Spread(Generic[Taken]):
     @property
     def samples(self) -> list[Taken]:
         """The samples so far; the last one is of now."""
-        complete = self._messages % self._every == 0
+        complete = self._tuples % self._every == 0
         return self._kept if complete else [*self._kept, self._take()]
 
 
 class Load:
     """The load vector, the mean of I(t) over all tuples, and samples of I(t).
 
-    When workers come or go, the count starts anew: the load by slot, and with it I(t), is of the workers that are
+    When workers come or go, the count starts anew: the load by worker, and with it I(t), is of the workers that are
     there, since they are. A worker that joined late is not compared with what others got before.
     """
 
@@ -209,33 +209,33 @@ class Load:
         self.vector = np.zeros(workers, np.int64)
         self._samples = Spread(samples, self._sample, length)
         self._last_time = 0.0
-        self._tops = np.zeros(3, np.int64)  # max load, messages, sum of the max load after each message
-        self._messages_before = 0  # the last change of workers
+        self._tops = np.zeros(3, np.int64)  # max load, tuples, sum of the max load after each tuple
+        self._tuples_before = 0  # the last change of workers
         self._imbalances_before = 0.0  # sum of I(t) until then
 
     @property
-    def messages(self) -> int:
-        return self._messages_before + self.messages_since
+    def tuples(self) -> int:
+        return self._tuples_before + self.tuples_since
 
     @property
-    def messages_since(self) -> int:
+    def tuples_since(self) -> int:
         """Since workers last came or went."""
         return int(self._tops[1])
 
     @property
     def imbalance(self) -> float:
-        return float(self._tops[0]) - self.messages_since / len(self.vector)
+        return float(self._tops[0]) - self.tuples_since / len(self.vector)
 
     @property
     def max_over_mean(self) -> float:
-        return float(self._tops[0]) * len(self.vector) / self.messages_since if self.messages_since else 1.0
+        return float(self._tops[0]) * len(self.vector) / self.tuples_since if self.tuples_since else 1.0
 
     @property
     def mean_imbalance(self) -> float:
         """The average of I(t) over t = 1..m."""
-        since = self.messages_since
+        since = self.tuples_since
         mean = int(self._tops[2]) / since - (since + 1) / 2 / len(self.vector) if since else 0.0
-        return (self._imbalances_before + mean * since) / self.messages if self._messages_before else mean
+        return (self._imbalances_before + mean * since) / self.tuples if self._tuples_before else mean
 
     def add(self, chosen: Workers, times: npt.NDArray[np.float64]) -> None:
         for piece in self._samples.pieces(len(chosen)):
@@ -244,8 +244,8 @@ class Load:
 
     def workers_changed(self, workers: int) -> None:
         """From now on there are `workers` workers."""
-        self._imbalances_before = self.mean_imbalance * self.messages
-        self._messages_before = self.messages
+        self._imbalances_before = self.mean_imbalance * self.tuples
+        self._tuples_before = self.tuples
         self.vector = np.zeros(workers, np.int64)
         self._tops = np.zeros(3, np.int64)
 
@@ -255,14 +255,14 @@ class Load:
         return self._samples.samples
 
     def _sample(self) -> Sample:
-        return Sample(self.messages, self._last_time, self.imbalance, int(self._tops[0]))
+        return Sample(self.tuples, self._last_time, self.imbalance, int(self._tops[0]))
 
 
 @kernel
 def _add_load(vector, tops, chosen):
-    highest, messages, sum_highest = tops
+    highest, tuples, sum_highest = tops
     for i in range(len(chosen)):
         vector[chosen[i]] += 1
         highest = max(highest, vector[chosen[i]])
         sum_highest += highest
-    tops[0], tops[1], tops[2] = highest, messages + len(chosen), sum_highest
+    tops[0], tops[1], tops[2] = highest, tuples + len(chosen), sum_highest

@@ -1,7 +1,7 @@
 """What is measured where workers have queues: queue length, latency, utilisation, throughput, makespan.
 
 Latency is from a tuple's arrival in the queue until it is done. Utilisation U_w is what was asked of a worker over what
-it can do (Consistent Grouping, section VI, "assigned messages over capacity"): the seconds of work in its tuples over
+it can do (Consistent Grouping, section VI, "assigned tuples over capacity"): the seconds of work in its tuples over
 the seconds that it was there, by the stream's clock; infinity where it got work in no time at all. While it is above 1
 the queue grows, up to its bound where it has one, and then the stream waits, which its clock does not count. Throughput
 is tuples done a second. The makespan is from the first arrival until the last tuple is done; nothing else is as
@@ -30,7 +30,7 @@ class QueueSample(NamedTuple):
     between that was dropped again, since a stream of unknown length is looked at more often than samples are kept.
     """
 
-    messages: int
+    tuples: int
     time: float  # by the stream's clock
     waiting: int  # tuples at all workers
     longest_queue: int  # at one of the workers that are there, at this moment
@@ -81,7 +81,7 @@ class QueueRun:
         self.workers = QueuedWorkers(1.0 / self._capacity, queues.bound, listening_sources)
         self._bound = queues.bound
         self._samples = Spread(spread[0], self._sample, spread[1])
-        self._messages = 0
+        self._tuples = 0
         self._start = self._time = 0.0  # of the first and of the latest arrival
         self._joined = np.where(np.arange(names) < workers, -np.inf, np.inf)
         self._left = np.full(names, np.inf)
@@ -93,11 +93,11 @@ class QueueRun:
 
     def serve(self, chosen: npt.NDArray[np.int32], times: Times, sources: npt.NDArray[np.int32]) -> None:
         """Tuples arrive at the workers named `chosen`."""
-        if not self._messages and len(times):
+        if not self._tuples and len(times):
             self._start = float(times[0])
         for piece in self._samples.pieces(len(chosen)):
             self.workers.serve(chosen[piece], times[piece], sources[piece] if len(sources) else sources)
-            self._messages += piece.stop - piece.start
+            self._tuples += piece.stop - piece.start
             self._time = float(times[piece.stop - 1])
 
     def join(self, names: Names, time: float) -> None:
@@ -115,7 +115,7 @@ class QueueRun:
     def _seconds(self) -> npt.NDArray[np.float64]:
         """How long each worker has been there, by name: until the next tuple would come, at the mean pace."""
         since_first = self._time - self._start
-        gap = since_first / max(1, self._messages - 1) if self.rate is None else 1.0 / self.rate
+        gap = since_first / max(1, self._tuples - 1) if self.rate is None else 1.0 / self.rate
         return self._there(since_first + gap)
 
     def _there(self, end: float) -> npt.NDArray[np.float64]:
@@ -143,7 +143,7 @@ class QueueRun:
         utilisation, recent = self._utilisation()[present], self._recent_utilisation()[present]
         waiting, waits = workers.waiting[present], workers.waits(self._time)[present]
         sample = QueueSample(
-            messages=self._messages,
+            tuples=self._tuples,
             time=self._time,
             waiting=int(workers.waiting.sum()),
             longest_queue=int(waiting.max()),

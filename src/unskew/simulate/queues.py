@@ -113,7 +113,7 @@ class Queues:
     at the latest time seen). `capacity`: one number for all workers; a sequence for worker 0, 1, ... (others have 1);
     or a text such as ``"0-2:5, 7:3"`` (others have 1). `bound`: the most tuples at a worker, the one in work included;
     the stream waits while the worker of its next tuple has so many, as engines do by backpressure; None for no bound.
-    `feedback_delay`: seconds from the end of a slot of time until sources hear of it.
+    `feedback_delay`: seconds from the end of a window until sources hear of it.
 
     ``Queues(utilisation=1.0)`` gives the processing time of FISH, section 6.1, as ``makespan``; with half of 16 workers
     twice as fast it is ``Queues(utilisation=1.0, capacity="0-7:2")``.
@@ -128,7 +128,7 @@ class Queues:
     def __post_init__(self) -> None:
         if self.rate is not None and self.utilisation is not None:
             raise InputError(f"rate: give either rate or utilisation, not both {self.rate!r} and {self.utilisation!r}")
-        _require("rate", self.rate, 1e-9, 1e15, "messages a second")
+        _require("rate", self.rate, 1e-9, 1e15, "tuples a second")
         _require("utilisation", self.utilisation, 1e-6, 1e6, "a share of the total capacity")
         _require("feedback_delay", self.feedback_delay, 0, 1e12, "seconds")
         if self.bound is not None and not is_integer(self.bound, 1):

@@ -67,18 +67,18 @@ def _is_after(event: Event, rate: float | None, length: int | None) -> bool:
     """Whether it is known that the stream is over when the event is due."""
     if length is None:
         return False
-    if event.message is not None:
-        return event.message >= length
+    if event.after is not None:
+        return event.after >= length
     return rate is not None and _moment(event, rate) > (length - 1) / rate
 
 
 def _in_order(events: Sequence[Event], rate: float | None) -> list[Event] | None:
     """As they take place; None where that is not known. At the same moment, those by number are the first."""
-    numbered = [event for event in events if event.message is not None]
+    numbered = [event for event in events if event.after is not None]
     if rate is None and 0 < len(numbered) < len(events):
         return None
-    return sorted(events, key=lambda event: (_moment(event, rate), event.message is None))
+    return sorted(events, key=lambda event: (_moment(event, rate), event.after is None))
 
 
 def _moment(event: Event, rate: float | None) -> float:
-    return event.time if event.time is not None else (event.message or 0) / (rate or 1.0)
+    return event.time if event.time is not None else (event.after or 0) / (rate or 1.0)

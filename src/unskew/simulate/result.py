@@ -9,7 +9,7 @@ from unskew.simulate.queue_metrics import QueueSample
 
 @dataclass(frozen=True)
 class Result:
-    """One scheme on one stream. Names as in the papers; "fraction" means divided by the number of messages m.
+    """One scheme on one stream. Names as in the papers; "fraction" means divided by the number of tuples m.
 
     Where workers come and go: `imbalance`, `imbalance_fraction` and `max_over_mean` are of the workers that are there
     at the end, and count from the last time that one came or went. The average imbalance is over the whole stream, each
@@ -24,7 +24,7 @@ class Result:
     sources: int  # S
     feed: str  # how tuples reach the sources
     estimation: str
-    messages: int  # m
+    tuples: int  # m
     keys: int | None  # distinct keys, K; None where replicas were not counted
     p1: float | None  # share of the most frequent key
     imbalance: float  # I(m)
@@ -38,7 +38,7 @@ class Result:
     agreement: float | None  # share of tuples on which the sources decide as the global oracle does
     jaccard: float | None  # the same as the overlap of two sets of (tuple, worker) decisions
     seconds: float  # spent on routing and metrics
-    messages_per_second: float
+    tuples_per_second: float
     stream_seconds: float  # spent on making or reading the stream and hashing its keys, shared by the runs on it
     load: list[int] = field(repr=False)
     samples: list[Sample] = field(repr=False)
@@ -46,7 +46,7 @@ class Result:
     members: list[int] | None = None  # names of the workers that are there at the end
     events: list[str] | None = None  # those that took place
     # where workers have queues; times are seconds
-    rate: float | None = None  # messages a second; None for the stream's own times
+    rate: float | None = None  # tuples a second; None for the stream's own times
     capacity: list[float] | None = field(default=None, repr=False)  # of each worker by name, at the end
     queue_bound: int | None = None
     done: int | None = None  # tuples executed: all but those lost

@@ -48,7 +48,7 @@ class Run:
         self._oracle = Router(scheme) if setting.oracle else None
         self._load = Load(scheme.workers, setting.samples, setting.length)
         self._load_before = np.zeros(names, np.int64)  # by name, before workers last came or went
-        self._members: Names | None = None  # by slot; None while a worker's slot is its name
+        self._members: Names | None = None  # by index; None while each name is the index
         self._next_name = scheme.workers
         self._replicas = Replicas(names) if setting.replicas else None
         listening = setting.queues is not None and self._routers[0].listens
@@ -79,7 +79,7 @@ class Run:
             entries += [feedback, feedback.deliveries]
         events = self._setting.events
         if events:
-            numbered = [(e.message, partial(self._change, e)) for e in events if e.message is not None]
+            numbered = [(e.after, partial(self._change, e)) for e in events if e.after is not None]
             timed = [(e.time, partial(self._change, e)) for e in events if e.time is not None]
             entries += [Numbered(numbered), Timed(timed)]
         if self._setting.estimation.kind == "probe" and hasattr(self._routers[0].state, "load"):
@@ -112,15 +112,15 @@ class Run:
     def _step(self, ids: KeyIds, times: Times, latest: Times, entry: Workers | None, first: int) -> Workers:
         """Route a segment in which no source learns anything from outside; account for it; the workers' names."""
         if len(self._routers) == 1:
-            slots = self._routers[0].route(ids, times)
+            chosen = self._routers[0].route(ids, times)
         else:
-            slots = np.empty(len(ids), np.int32)
+            chosen = np.empty(len(ids), np.int32)
             for router, mine in zip(self._routers, self._deal(entry, first, len(ids)), strict=True):
-                slots[mine] = router.route(ids[mine], times[mine])
+                chosen[mine] = router.route(ids[mine], times[mine])
         if self._oracle is not None:
-            self._agreed += int((slots == self._oracle.route(ids, times)).sum())
-        self._load.add(slots, times)
-        names = slots if self._members is None else self._members[slots].astype(np.int32)
+            self._agreed += int((chosen == self._oracle.route(ids, times)).sum())
+        self._load.add(chosen, times)
+        names = chosen if self._members is None else self._members[chosen].astype(np.int32)
         if self._queues is not None:
             self._queues.serve(names, latest, self._senders(entry, first, len(ids)))
         return names
@@ -175,7 +175,7 @@ class Run:
     # ---------------------------------------------------------------- the outcome
 
     def result(self, stream: str, feed: str, keys: Keys | None, key_seconds: float, stream_seconds: float) -> Result:
-        load, messages = self._load, self._load.messages
+        load, tuples = self._load, self._load.tuples
         seconds = self._seconds + key_seconds
         replicas = None if self._replicas is None else len(self._replicas)
         bound = None if keys is None else replicas_lower_bound(keys.counts, self._scheme.workers)
@@ -189,21 +189,21 @@ class Run:
             sources=self._setting.sources,
             feed=feed,
             estimation=str(self._setting.estimation),
-            messages=messages,
+            tuples=tuples,
             keys=None if keys is None else len(keys),
             p1=None if keys is None else keys.p1,
             imbalance=load.imbalance,
-            imbalance_fraction=load.imbalance / max(1, load.messages_since),
-            mean_imbalance_fraction=load.mean_imbalance / max(1, messages),
+            imbalance_fraction=load.imbalance / max(1, load.tuples_since),
+            mean_imbalance_fraction=load.mean_imbalance / max(1, tuples),
             max_over_mean=load.max_over_mean,
             replicas=replicas,
             replicas_over_kg=None if replicas is None or keys is None else replicas / max(1, len(keys)),
             replicas_lower_bound=bound,
             replicas_over_lower_bound=None if replicas is None or bound is None else replicas / max(1, bound),
-            agreement=None if self._oracle is None else self._agreed / max(1, messages),
-            jaccard=None if self._oracle is None else self._agreed / max(1, 2 * messages - self._agreed),
+            agreement=None if self._oracle is None else self._agreed / max(1, tuples),
+            jaccard=None if self._oracle is None else self._agreed / max(1, 2 * tuples - self._agreed),
             seconds=seconds,
-            messages_per_second=messages / seconds if seconds else 0.0,
+            tuples_per_second=tuples / seconds if seconds else 0.0,
             stream_seconds=stream_seconds,
             load=total.tolist(),
             samples=load.samples,

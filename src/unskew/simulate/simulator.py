@@ -1,7 +1,7 @@
 """Runs schemes on a stream: S sources, each with a router of its own, route to W workers.
 
 The simulator knows no scheme by name. It feeds tuples to routers and watches where they go. Any number of schemes run
-side by side on one pass over the stream, each as a `Run`. Cost: time grows with messages x schemes, hardly with the
+side by side on one pass over the stream, each as a `Run`. Cost: time grows with tuples x schemes, hardly with the
 sources; memory with the distinct keys and the replicas (see `metrics`), the tuples that wait in queues (see `workers`),
 plus the routers' states.
 """

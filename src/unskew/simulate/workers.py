@@ -37,7 +37,7 @@ class Lines(NamedTuple):
     longest: Ints  # [names] the most that were ever at the worker
     head: npt.NDArray[np.int32]  # [names] node of its first tuple
     tail: npt.NDArray[np.int32]  # [names] node of its last tuple
-    told: npt.NDArray[np.uint8]  # [listening sources, names] 1: executed a tuple of that source in this slot of time
+    told: npt.NDArray[np.uint8]  # [listening sources, names] 1: executed a tuple of that source in this window
     clock: Floats  # [2] seconds stalled so far; when the last tuple was done
     arrived: Floats  # [nodes] by the workers' clock, as all times here
     source: npt.NDArray[np.int32]  # [nodes] which source sent it
@@ -97,8 +97,8 @@ def _advance(lines, record, workers, times, arriving, sources, bound):
     free[0], free[1] = first_free, number_free
 
 
-class Slot(NamedTuple):
-    """What the workers did in one slot of time, by name."""
+class Window(NamedTuple):
+    """What the workers did in one window, by name."""
 
     told: npt.NDArray[np.uint8]  # [sources, names] 1 where the worker executed a tuple of the source
     came: Ints
@@ -135,7 +135,7 @@ class QueuedWorkers:
             after=np.zeros(0, np.int32),
             free=np.zeros(2, np.int32),
         )
-        self.start_slot(-np.inf)
+        self.start_window(-np.inf)
         self._work = np.zeros(names)  # seconds of work asked of each worker before its last change of capacity
         self._worked_for = np.zeros(names, np.int64)  # tuples that this was for
 
@@ -197,18 +197,18 @@ class QueuedWorkers:
                 lines.free[:] = lines.head[worker], lines.free[1] + lost
                 lines.waiting[worker] = 0
 
-    def start_slot(self, time: float) -> None:
-        """A slot of time begins; no worker has finished anything since the last one ended."""
-        self._slot_start = (time, self.stalled, self.sent, self._lines.done.copy(), self._busy(time))
+    def start_window(self, time: float) -> None:
+        """A window begins; no worker has finished anything since the last one ended."""
+        self._window_start = (time, self.stalled, self.sent, self._lines.done.copy(), self._busy(time))
 
-    def end_slot(self, time: float) -> Slot:
-        """What was done since the slot began; the next one begins."""
+    def end_window(self, time: float) -> Window:
+        """What was done since the window began; the next one begins."""
         self.settle(time)
-        began, stalled_before, sent_before, done_before, busy_before = self._slot_start
-        self.start_slot(time)
-        _, stalled, sent, done, busy = self._slot_start
+        began, stalled_before, sent_before, done_before, busy_before = self._window_start
+        self.start_window(time)
+        _, stalled, sent, done, busy = self._window_start
         lines = self._lines
-        slot = Slot(
+        window = Window(
             told=lines.told.copy(),
             came=sent - sent_before,
             tuples=done - done_before,
@@ -217,7 +217,7 @@ class QueuedWorkers:
             seconds=(time - began) + (stalled - stalled_before),
         )
         lines.told[:] = 0
-        return slot
+        return window
 
     def _busy(self, time: float) -> Floats:
         """Seconds that each worker has worked until `time`, when all is settled."""

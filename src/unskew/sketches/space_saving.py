@@ -19,7 +19,7 @@ Choices made here: of equal smallest counters the one with the lowest number is 
 `least.py` says; the paper's linked "Stream-Summary" gives the same in whole numbers but cannot decay.
 
 All functions take any NamedTuple that has a sketch's fields, so that a scheme's state can contain one. 32 bytes a
-counter and 12 a slot of the table, which has at least two slots a counter.
+counter and 12 a cell of the table, which has at least two cells a counter.
 """
 
 from typing import Any, NamedTuple
@@ -40,21 +40,21 @@ class SpaceSaving(NamedTuple):
     keys: npt.NDArray[np.uint64]  # this and the next two: a KeyTable of key -> its counter
     values: npt.NDArray[np.int32]
     used: npt.NDArray[np.int64]  # [1] counters in use: 0, 1, ... used - 1
-    counted: npt.NDArray[np.uint64]  # [capacity] the key that each counter counts
-    counts: npt.NDArray[np.float64]  # [capacity] 0 where not in use
-    errors: npt.NDArray[np.float64]  # [capacity] how much of the count may be other keys'
+    counted: npt.NDArray[np.uint64]  # [counters] the key that each counter counts
+    counts: npt.NDArray[np.float64]  # [counters] 0 where not in use
+    errors: npt.NDArray[np.float64]  # [counters] how much of the count may be other keys'
     total: npt.NDArray[np.float64]  # [1] N
     waiting: npt.NDArray[np.int64]  # this and the next two: the queue of counters to be replaced, see least.Least
     span: npt.NDArray[np.int64]
     beyond: npt.NDArray[np.float64]
 
 
-def new_sketch(capacity: int) -> SpaceSaving:
-    slots = 4
-    while slots < 2 * (capacity + 1):  # at most half full, also while a key is being replaced
-        slots *= 2
-    table, queue = new_table(slots), new_least(capacity)
-    counted, counts, errors = np.zeros(capacity, np.uint64), np.zeros(capacity), np.zeros(capacity)
+def new_sketch(counters: int) -> SpaceSaving:
+    cells = 4
+    while cells < 2 * (counters + 1):  # at most half full, also while a key is being replaced
+        cells *= 2
+    table, queue = new_table(cells), new_least(counters)
+    counted, counts, errors = np.zeros(counters, np.uint64), np.zeros(counters), np.zeros(counters)
     return SpaceSaving(*table, counted, counts, errors, np.zeros(1), *queue)
 
 
@@ -63,16 +63,16 @@ def count_key(sketch, key):
     """Count one tuple; the number of the key's counter, which it may have got just now."""
     table = KeyTable(sketch.keys, sketch.values, sketch.used)  # narrow types, which all schemes share once compiled
     sketch.total[0] += 1.0
-    slot = find(table, key)
-    counter = np.int64(sketch.values[slot])
+    cell = find(table, key)
+    counter = np.int64(sketch.values[cell])
     if counter == EMPTY:
         if sketch.used[0] < len(sketch.counts):
             counter = sketch.used[0]
-            fill(table, slot, key, counter)
+            fill(table, cell, key, counter)
         else:
             counter = least(Least(sketch.waiting, sketch.span, sketch.beyond), sketch.counts)
             sketch.errors[counter] = sketch.counts[counter]
-            fill(table, slot, key, counter)
+            fill(table, cell, key, counter)
             remove(table, find(table, sketch.counted[counter]))
         sketch.counted[counter] = key
     sketch.counts[counter] += 1.0

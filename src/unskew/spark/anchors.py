@@ -17,35 +17,35 @@ from unskew.errors import InputError
 from unskew.hashing import NULL_KEY_ID, salts_for
 from unskew.spark.keys import free_name, setting
 
-SLOT = "__unskew_slot"
+ANCHOR = "__unskew_anchor"
 LOCALITY = "spark.shuffle.reduceLocality.enabled"
 
 
 def anchored(df: DataFrame, workers: int, *by: Column | str) -> DataFrame:
     """``df.repartition(workers, *by)``, each partition where its anchor is. Runs a small job if there is none yet."""
-    spark, slot = df.sparkSession, free_name(df, SLOT)
+    spark, anchor = df.sparkSession, free_name(df, ANCHOR)
     if setting(spark, LOCALITY, "true") != "false":
         raise InputError(
             f"anchored: Spark puts tasks where the shuffled rows are, unless it is started with {LOCALITY}=false"
         )
     # Should the table not be in the cache when this runs, the join would have two plain shuffles below it, and Spark
     # would choose another number of partitions for both. The condition, which always holds, keeps one from being plain.
-    anchors = _anchors(spark, workers).withColumnRenamed(SLOT, slot).where(F.spark_partition_id() >= 0)
+    anchors = _anchors(spark, workers).withColumnRenamed(ANCHOR, anchor).where(F.spark_partition_id() >= 0)
     worker = F.pmod(F.hash(*by), F.lit(workers))
-    placed = df.withColumn(slot, _slot_of(worker, workers)).repartition(workers, slot)
-    return placed.hint("shuffle_hash").join(anchors.hint("shuffle_hash"), slot).drop(slot)
+    placed = df.withColumn(anchor, _anchor_of(worker, workers)).repartition(workers, anchor)
+    return placed.hint("shuffle_hash").join(anchors.hint("shuffle_hash"), anchor).drop(anchor)
 
 
-def _slot_of(worker: Column, workers: int) -> Column:
+def _anchor_of(worker: Column, workers: int) -> Column:
     """A number that falls into partition `worker` by its own hash."""
     # The hash of a null key is the seed of all hashes, so the salts of a null key are such numbers.
-    slots = salts_for(np.full(workers, NULL_KEY_ID), np.arange(workers, dtype=np.int32), workers)
-    return F.get(F.array(*map(F.lit, slots.tolist())), worker)
+    numbers = salts_for(np.full(workers, NULL_KEY_ID), np.arange(workers, dtype=np.int32), workers)
+    return F.get(F.array(*map(F.lit, numbers.tolist())), worker)
 
 
 def _anchors(spark: SparkSession, workers: int) -> DataFrame:
     number = spark.range(0, workers, 1, 1).select(F.col("id").cast("int").alias("number"))
-    table = number.select(_slot_of(F.col("number"), workers).alias(SLOT)).repartition(workers, SLOT)
+    table = number.select(_anchor_of(F.col("number"), workers).alias(ANCHOR)).repartition(workers, ANCHOR)
     if not table.storageLevel.useMemory:
         table.cache().count()  # in full, since Spark does not know how a table is partitioned until it has been made
     return table

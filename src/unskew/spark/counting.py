@@ -87,7 +87,7 @@ def named(df: DataFrame, keys: str | Sequence[str], frequencies: Frequencies, ho
     return Frequencies(
         frequencies.key_ids,
         frequencies.counts,
-        frequencies.messages,
+        frequencies.tuples,
         [names.get(i, "") for i in frequencies.key_ids],
     )
 

@@ -43,7 +43,7 @@ class Feedback:
     ``feedback.router.to_bytes()``, and go on with ``Feedback(Router.from_bytes(scheme, kept))``.
 
     Worker w is partition w. What is measured is the time in which its task was in `work`, without waiting for rows, in
-    the last run. A run counts as one slot of time, as long as the longest task worked: that one's utilisation is 1, and
+    the last run. A run counts as one window, as long as the longest task worked: that one's utilisation is 1, and
     with `cg` it hands a virtual worker to one that worked less than 0.75 times as long.
 
     Work that is dearer for some keys than for others is evened out wherever it runs. A slow executor can be avoided

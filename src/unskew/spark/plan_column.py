@@ -1,7 +1,7 @@
 """A plan as native Spark columns: the salt of each row without any Python in the data path.
 
 Small plans, which most are, become one expression over constant arrays: a perfect hash table. Spark's own ``hash`` of
-the key has 32 bits; its low ones pick a displacement, which leads its high ones to the only slot where the key can be
+the key has 32 bits; its low ones pick a displacement, which leads its high ones to the only cell where the key can be
 ("hash and displace", Pagh 1999). Two look-ups for a cold key, four for a hot one, however many hot keys there are: a
 broadcast join costs more than twice as much, and a map literal, which Spark searches one by one, more than ten times as
 much with 500 hot keys (``benchmarks/spark_batch.py``). Constants travel with every task, so plans with very many places
@@ -34,21 +34,21 @@ def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
     if sum(len(hot.salts) for hot in plan.hot_keys) > MOST_CONSTANTS:
         return None
     by_hash = {_hash_of(hot): hot.salts for hot in reversed(plan.hot_keys)}  # of two with one hash the hotter
-    displacements, slots = perfect_slots(by_hash)
-    if len(slots) > MOST_CONSTANTS:  # hashes that are hard to tell apart
+    displacements, cells = perfect_cells(by_hash)
+    if len(cells) > MOST_CONSTANTS:  # hashes that are hard to tell apart
         return None
-    nowhere = next(iter(by_hash))  # is in a slot of its own, so in an empty one it is never found
-    ranges, places = [1] * len(slots), [plan.cold_salt]  # an empty slot has one place, the first
-    for slot_number, found in enumerate(slots):
+    nowhere = next(iter(by_hash))  # is in a cell of its own, so in an empty one it is never found
+    ranges, places = [1] * len(cells), [plan.cold_salt]  # an empty cell has one place, the first
+    for cell_number, found in enumerate(cells):
         if found is not None:
-            ranges[slot_number] = len(places) << COUNT_BITS | len(by_hash[found])
+            ranges[cell_number] = len(places) << COUNT_BITS | len(by_hash[found])
             places += by_hash[found]
     hashed = F.hash(*columns)
     displacement = _at(displacements, hashed.bitwiseAND(F.lit(len(displacements) - 1)))
-    slot = F.shiftright(hashed, 16).bitwiseXOR(displacement).bitwiseAND(F.lit(len(slots) - 1))
-    range_ = _at(ranges, slot)
+    cell = F.shiftright(hashed, 16).bitwiseXOR(displacement).bitwiseAND(F.lit(len(cells) - 1))
+    range_ = _at(ranges, cell)
     place = F.shiftright(range_, COUNT_BITS) + turn % range_.bitwiseAND(F.lit((1 << COUNT_BITS) - 1))
-    is_hot = _at([nowhere if found is None else found for found in slots], slot) == hashed
+    is_hot = _at([nowhere if found is None else found for found in cells], cell) == hashed
     return F.when(is_hot, _at(places, place)).otherwise(F.lit(plan.cold_salt))
 
 
@@ -62,11 +62,11 @@ def with_joined_salt(df: DataFrame, columns: list[Column], turn: Column, plan: P
     return joined.withColumn(salt, F.coalesce(place, F.lit(plan.cold_salt))).drop(key, places)
 
 
-def perfect_slots(hashes: Iterable[int]) -> tuple[list[int], list[int | None]]:
-    """Displacements D and slots S, both powers of two, with S[((h >> 16) ^ D[h % len(D)]) % len(S)] = h for each hash.
+def perfect_cells(hashes: Iterable[int]) -> tuple[list[int], list[int | None]]:
+    """Displacements D and cells S, both powers of two, with S[((h >> 16) ^ D[h % len(D)]) % len(S)] = h for each hash.
 
     Those that share a displacement are placed together, the most crowded first, by the first displacement that leads
-    all of them to empty slots. Where there is none, the table is doubled; one as large as all hashes has room for sure.
+    all of them to empty cells. Where there is none, the table is doubled; one as large as all hashes has room for sure.
     """
     hashes = list(hashes)
     size = 4
@@ -74,22 +74,22 @@ def perfect_slots(hashes: Iterable[int]) -> tuple[list[int], list[int | None]]:
         size *= 2
     while True:
         displacements: list[int] = [0] * (size // 4)
-        slots: list[int | None] = [None] * size
+        cells: list[int | None] = [None] * size
         groups: dict[int, list[int]] = {}
         for each in hashes:
             groups.setdefault(each % len(displacements), []).append(each)
         for group, members in sorted(groups.items(), key=lambda entry: -len(entry[1])):
             for displacement in range(size):
                 wanted = [((each >> 16) ^ displacement) % size for each in members]
-                if len(set(wanted)) == len(wanted) and all(slots[slot] is None for slot in wanted):
+                if len(set(wanted)) == len(wanted) and all(cells[cell] is None for cell in wanted):
                     break
             else:
                 break
             displacements[group] = displacement
-            for slot, each in zip(wanted, members, strict=True):
-                slots[slot] = each
+            for cell, each in zip(wanted, members, strict=True):
+                cells[cell] = each
         else:
-            return displacements, slots
+            return displacements, cells
         size *= 2
 
 

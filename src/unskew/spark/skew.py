@@ -14,8 +14,8 @@ from unskew.scheme import require_workers
 from unskew.spark.keys import key_columns, key_id, key_names, shown_key
 
 BITS = 8  # of a count that the histogram tells apart: counts in a bucket differ by less than 1 %
-SHIFT = f"greatest(length(bin(messages)) - {BITS}, 0)"
-BUCKET = f"shiftleft(shiftright(messages, {SHIFT}), {SHIFT}) AS bucket"  # the count with its other bits cleared
+SHIFT = f"greatest(length(bin(tuples)) - {BITS}, 0)"
+BUCKET = f"shiftleft(shiftright(tuples, {SHIFT}), {SHIFT}) AS bucket"  # the count with its other bits cleared
 
 
 def skew_report(
@@ -46,37 +46,37 @@ def skew_report(
 
 
 def _counted(df: DataFrame, keys: str | Sequence[str], sample: float | None) -> DataFrame:
-    """A few thousand rows: the hottest keys (id, key, messages), and a histogram of all counts (keys, messages).
+    """A few thousand rows: the hottest keys (id, key, tuples), and a histogram of all counts (keys, tuples).
 
     Both are made from the same counts, whose shuffle Spark does once and uses twice.
     """
     columns = key_columns(df, keys)
     rows = df if sample is None else df.sample(sample, seed=0)
     found = rows.groupBy(*(c.alias(f"__unskew_key_{i}") for i, c in enumerate(columns))).agg(
-        F.count(F.lit(1)).alias("messages")
+        F.count(F.lit(1)).alias("tuples")
     )
     grouped = [F.col(f"__unskew_key_{i}") for i in range(len(columns))]
     top = (
-        found.select(key_id(*grouped).alias("id"), shown_key(grouped).alias("key"), F.lit(1).alias("keys"), "messages")
-        .orderBy(F.desc("messages"), "id")
+        found.select(key_id(*grouped).alias("id"), shown_key(grouped).alias("key"), F.lit(1).alias("keys"), "tuples")
+        .orderBy(F.desc("tuples"), "id")
         .limit(TOP)
-        .select(F.expr(BUCKET), "id", "key", "keys", "messages")
+        .select(F.expr(BUCKET), "id", "key", "keys", "tuples")
     )
-    histogram = found.groupBy(F.expr(BUCKET)).agg(F.count(F.lit(1)).alias("keys"), F.sum("messages").alias("messages"))
+    histogram = found.groupBy(F.expr(BUCKET)).agg(F.count(F.lit(1)).alias("keys"), F.sum("tuples").alias("tuples"))
     empty = (F.lit(None).cast("bigint").alias("id"), F.lit(None).cast("string").alias("key"))
-    return top.union(histogram.select("bucket", *empty, "keys", "messages"))
+    return top.union(histogram.select("bucket", *empty, "keys", "tuples"))
 
 
 def _key_counts(counted: DataFrame) -> KeyCounts:
     """Run the query, and take the hottest keys out of the histogram of all keys."""
     rows = counted.collect()
     top = [row for row in rows if row["id"] is not None]
-    tail = {row["bucket"]: [row["keys"], row["messages"]] for row in rows if row["id"] is None}
-    messages = sum(each for _, each in tail.values())
+    tail = {row["bucket"]: [row["keys"], row["tuples"]] for row in rows if row["id"] is None}
+    tuples = sum(each for _, each in tail.values())
     for row in top:
         tail[row["bucket"]][0] -= 1
-        tail[row["bucket"]][1] -= row["messages"]
+        tail[row["bucket"]][1] -= row["tuples"]
     rest = np.array([bucket for bucket in tail.values() if bucket[0]], np.int64).reshape(-1, 2)
     ids = np.array([row["id"] for row in top], np.int64).view(np.uint64)
-    each = np.array([row["messages"] for row in top], np.int64)
-    return KeyCounts(Frequencies(ids, each, messages, [row["key"] for row in top]), rest[:, 0], rest[:, 1])
+    each = np.array([row["tuples"] for row in top], np.int64)
+    return KeyCounts(Frequencies(ids, each, tuples, [row["key"] for row in top]), rest[:, 0], rest[:, 1])

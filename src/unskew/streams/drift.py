@@ -20,7 +20,7 @@ class Drift(Generated):
 
     z: float
     keys: int
-    messages: int
+    tuples: int
     every: int = 100_000
     step: int = 1
     seed: int = 0

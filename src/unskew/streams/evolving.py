@@ -20,7 +20,7 @@ class Evolving(Generated):
 
     z: float = 1.0
     keys: int = 100_000
-    messages: int = 5_000_000
+    tuples: int = 5_000_000
     seed: int = 0
     rate: float = 1000.0
 
@@ -30,7 +30,7 @@ class Evolving(Generated):
     @property
     def turn(self) -> int:
         """The number of the first tuple of the last fifth."""
-        return self.messages * 4 // 5
+        return self.tuples * 4 // 5
 
     def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
         keys = zipf_ranks(generator, float(self.z), self.keys, count)

@@ -1,4 +1,4 @@
-"""Streams from text: ``zipf(z=1.0, keys=10_000, messages=1_000_000)``, or the name of a file."""
+"""Streams from text: ``zipf(z=1.0, keys=10_000, tuples=1_000_000)``, or the name of a file."""
 
 import inspect
 
@@ -40,7 +40,7 @@ def _from_call(text: str, seed: int | None) -> Stream:
         given.setdefault("seed", seed)
     for name, value in given.items():
         if signature.parameters[name].annotation is int and isinstance(value, float) and value.is_integer():
-            given[name] = int(value)  # 5e6 messages
+            given[name] = int(value)  # 5e6 tuples
     return STREAMS[call.name](**given)
 
 

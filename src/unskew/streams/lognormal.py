@@ -18,11 +18,11 @@ LARGEST_KEY = 2.0**62  # a sample beyond it would not fit a 64-bit key
 
 @dataclass(frozen=True)
 class Lognormal(Generated):
-    """`messages` tuples whose key is exp(mu + sigma * normal), rounded."""
+    """`tuples` tuples whose key is exp(mu + sigma * normal), rounded."""
 
     mu: float
     sigma: float
-    messages: int
+    tuples: int
     seed: int = 0
     rate: float = 1000.0
 

@@ -27,7 +27,7 @@ CLOSE_ENOUGH = 1e-3  # relative error of the expected number of distinct keys
 class Published(NamedTuple):
     """A data set of the papers: its size, and how long it ran."""
 
-    messages: int
+    tuples: int
     keys: int
     p1: float
     seconds: float
@@ -46,9 +46,9 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Matched(Generated):
-    """A Zipf stream that has about `keys` distinct keys in its first `messages` tuples, the top one with share `p1`."""
+    """A Zipf stream that has about `keys` distinct keys in its first `tuples` tuples, the top one with share `p1`."""
 
-    messages: int
+    tuples: int
     keys: int
     p1: float
     seed: int = 0
@@ -64,7 +64,7 @@ class Matched(Generated):
 
     @cached_property
     def exponent_and_possible_keys(self) -> tuple[float, int]:
-        return _solve(self.messages, self.keys, self.p1)
+        return _solve(self.tuples, self.keys, self.p1)
 
     def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
         return zipf_ranks(generator, *self.exponent_and_possible_keys, count)
@@ -72,36 +72,36 @@ class Matched(Generated):
 
 @dataclass(frozen=True)
 class StandIn(Generated):
-    """The stand-in for a data set of the papers, or its first `messages` tuples.
+    """The stand-in for a data set of the papers, or its first `tuples` tuples.
 
     A graph's edges get source vertices too: drawn independently, as skewed as the destinations.
     """
 
     name: str
-    messages: int = 0  # 0: as many as published
+    tuples: int = 0  # 0: as many as published
     seed: int = 0
 
     def __post_init__(self) -> None:
         require("name", self.name, f"one of {', '.join(PUBLISHED)}", self.name in list(PUBLISHED))
-        if self.messages == 0:
-            object.__setattr__(self, "messages", PUBLISHED[self.name].messages)
+        if self.tuples == 0:
+            object.__setattr__(self, "tuples", PUBLISHED[self.name].tuples)
         require_generated(self)
 
     @property
     def rate(self) -> float:  # type: ignore[override]
         data_set = PUBLISHED[self.name]
-        return data_set.messages / data_set.seconds
+        return data_set.tuples / data_set.seconds
 
     def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
         data_set = PUBLISHED[self.name]
-        return zipf_ranks(generator, *_solve(data_set.messages, data_set.keys, data_set.p1), count)
+        return zipf_ranks(generator, *_solve(data_set.tuples, data_set.keys, data_set.p1), count)
 
     def _source_keys(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64] | None:
         return self._keys(generator, 0, count) if PUBLISHED[self.name].graph else None
 
 
 @cache
-def _solve(messages: int, keys: int, p1: float) -> tuple[float, int]:
+def _solve(tuples: int, keys: int, p1: float) -> tuple[float, int]:
     """(exponent, possible keys)."""
 
     def exponent(possible: float) -> float:
@@ -109,14 +109,14 @@ def _solve(messages: int, keys: int, p1: float) -> tuple[float, int]:
 
     def missing(log_possible: float) -> float:
         possible = np.exp(log_possible)
-        return expected_distinct(exponent(possible), int(possible), messages) / keys - 1.0
+        return expected_distinct(exponent(possible), int(possible), tuples) / keys - 1.0
 
     fewest, most = float(np.log(keys)), float(np.log(MOST_POSSIBLE_KEYS))
     if missing(fewest) > -CLOSE_ENOUGH:
         return exponent(keys), keys
     if missing(most) < 0:
         raise InputError(
-            f"keys: no Zipf stream of {messages} messages with p1={p1} has {keys} distinct keys; ask for fewer"
+            f"keys: no Zipf stream of {tuples} tuples with p1={p1} has {keys} distinct keys; ask for fewer"
         )
     possible = int(np.exp(_bisect(missing, fewest, most)))
     return exponent(possible), possible

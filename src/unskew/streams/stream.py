@@ -45,21 +45,21 @@ class Stream:
 
 
 class Generated(Stream):
-    """A synthetic stream of `messages` tuples that arrive evenly, `rate` a second."""
+    """A synthetic stream of `tuples` tuples that arrive evenly, `rate` a second."""
 
-    messages: int
+    tuples: int
     seed: int
     rate: float
 
     @property
     def length(self) -> int:
-        return self.messages
+        return self.tuples
 
     def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
         generator = np.random.Generator(np.random.PCG64(self.seed))
         of_sources = np.random.Generator(np.random.PCG64([self.seed, 1]))  # its own, so that cuts change nothing
-        for start in range(0, self.messages, size):
-            count = min(size, self.messages - start)
+        for start in range(0, self.tuples, size):
+            count = min(size, self.tuples - start)
             times = np.arange(start, start + count) / self.rate
             yield Chunk(self._keys(generator, start, count), times, self._source_keys(of_sources, count))
 
@@ -85,9 +85,9 @@ def require(name: str, value: Any, rule: str, holds: bool) -> None:
 
 def require_generated(stream: Any) -> None:
     """The checks that all synthetic streams share."""
-    require("messages", stream.messages, "an integer of at least 0", is_integer(stream.messages, 0))
+    require("tuples", stream.tuples, "an integer of at least 0", is_integer(stream.tuples, 0))
     require("seed", stream.seed, "an integer of at least 0", is_integer(stream.seed, 0))
-    require("rate", stream.rate, "a number of messages a second from 1e-9 to 1e15", is_number(stream.rate, 1e-9, 1e15))
+    require("rate", stream.rate, "a number of tuples a second from 1e-9 to 1e15", is_number(stream.rate, 1e-9, 1e15))
 
 
 def require_zipf(stream: Any) -> None:

@@ -21,11 +21,11 @@ SUMMED = 10_000  # ranks that are summed one by one; the rest is an integral wit
 
 @dataclass(frozen=True)
 class Zipf(Generated):
-    """`messages` tuples over `keys` keys with exponent `z` (0 is uniform)."""
+    """`tuples` tuples over `keys` keys with exponent `z` (0 is uniform)."""
 
     z: float
     keys: int
-    messages: int
+    tuples: int
     seed: int = 0
     rate: float = 1000.0
 
@@ -100,12 +100,12 @@ def harmonic(z: float, keys: int) -> float:
     return total
 
 
-def expected_distinct(z: float, keys: int, messages: int) -> float:
-    """How many of the `keys` keys `messages` tuples are expected to contain."""
+def expected_distinct(z: float, keys: int, tuples: int) -> float:
+    """How many of the `keys` keys `tuples` tuples are expected to contain."""
     p1 = 1.0 / harmonic(z, keys)
 
     def seen(rank: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        return -np.expm1(-messages * p1 * rank**-z)
+        return -np.expm1(-tuples * p1 * rank**-z)
 
     total = float(seen(np.arange(1, min(keys, SUMMED) + 1, dtype=float)).sum())
     if keys > SUMMED:  # the rest as an integral over log(rank)

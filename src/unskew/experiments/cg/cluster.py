@@ -1,11 +1,11 @@
 """Clusters of unequal machines in front of which a day of WP passes, and what is seen through that day.
 
-A day has 22M messages, one after the other at an even pace; a shorter stream has the same pace. All machines together
+A day has 22M tuples, one after the other at an even pace; a shorter stream has the same pace. All machines together
 could execute 1/0.8 times as many ("each worker operates at 80 % of the capacity using shuffle grouping", section
-VII-B). y of n machines are z times as strong as the others; the total is the same whatever y and z. The slot of time t0
+VII-B). y of n machines are z times as strong as the others; the total is the same whatever y and z. The window t0
 after which a worker may ask for more or less is a minute with 10 workers: section V-B has "on the order of minutes"
-where workloads change by the hour. With n workers it is n/10 minutes, so that a worker always has as many messages a
-slot to judge by.
+where workloads change by the hour. With n workers it is n/10 minutes, so that a worker always has as many tuples a
+window to judge by.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -19,10 +19,10 @@ from unskew.simulate import Queues, Result
 from unskew.streams import Stream
 
 CG = "CG"
-RATE = WP.messages / WP.seconds  # messages a second
+RATE = WP.tuples / WP.seconds  # tuples a second
 TARGET = 0.8  # utilisation of all machines together
 MINUTE, HOUR = 60.0, 3600.0
-SAMPLES = 200  # of all of WP: stretches of 65,536 messages, a bit over 4 minutes, in which chance evens out
+SAMPLES = 200  # of all of WP: stretches of 65,536 tuples, a bit over 4 minutes, in which chance evens out
 WINDOW = 65_536
 
 # Rules that several claims share, fixed before the grid was run. A machine at 80 % has a headroom of 0.2: with an
@@ -57,14 +57,14 @@ def queues_of(machines: Machines, workers: int) -> Queues:
     return Queues(rate=RATE, capacity=machines.capacity(workers))
 
 
-def slot_for(workers: int) -> float:
+def window_for(workers: int) -> float:
     """t0 in seconds."""
     return MINUTE * workers / 10
 
 
 def grouping(workers: int, virtual: int = 10, **more: Any) -> ConsistentGrouping:
     """CG as the paper runs it."""
-    options: dict[str, Any] = {"epsilon": EPSILON, "slot": slot_for(workers)} | more
+    options: dict[str, Any] = {"epsilon": EPSILON, "window": window_for(workers)} | more
     return ConsistentGrouping(workers, virtual, **options)
 
 
@@ -81,8 +81,8 @@ class Window(NamedTuple):
 
     start: float  # seconds
     end: float
-    queue: int  # difference at its end, messages
-    wait: float  # difference at its end, seconds that a message which comes then would spend
+    queue: int  # difference at its end, tuples
+    wait: float  # difference at its end, seconds that a tuple which comes then would spend
     spread: float  # difference of utilisation
     imbalance: float  # highest utilisation less the mean
 
@@ -90,10 +90,10 @@ class Window(NamedTuple):
 def windows_of(result: Result) -> list[Window]:
     """All of the day but a rest that is too short to tell anything."""
     samples = result.queue_samples or []
-    whole = samples[0].messages if samples else 0
+    whole = samples[0].tuples if samples else 0
     found, before = [], (0, 0.0)
     for sample in samples:
-        if sample.messages - before[0] < whole:
+        if sample.tuples - before[0] < whole:
             break
         found.append(
             Window(
@@ -105,7 +105,7 @@ def windows_of(result: Result) -> list[Window]:
                 imbalance=sample.recent_utilisation_max - sample.recent_utilisation_mean,
             )
         )
-        before = (sample.messages, sample.time)
+        before = (sample.tuples, sample.time)
     return found
 
 
@@ -125,7 +125,7 @@ def is_quick(calm: float | None, phase: float) -> bool:
 
 
 def drained(windows: Sequence[Window], start: float, end: float) -> float | None:
-    """Seconds after `start` from which on no message waits a minute longer at one worker than at another."""
+    """Seconds after `start` from which on no tuple waits a minute longer at one worker than at another."""
     return _calm_from(between(windows, start, end), start, lambda window: window.wait <= MINUTE)
 
 

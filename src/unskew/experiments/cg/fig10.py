@@ -57,7 +57,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     results = _results(runs, _name(UNEQUAL))
     of = {name: windows_of(result) for name, result in results.items()}
     end = of[CG][-1].end
-    where = f"{wp_label(results[CG].messages)}, {_name(UNEQUAL)}: "
+    where = f"{wp_label(results[CG].tuples)}, {_name(UNEQUAL)}: "
     calm = settled(of[CG], 0, end)
     second_half = {name: between(windows, end / 2, end) for name, windows in of.items()}
     queue = {name: worst(windows, lambda w: w.queue) for name, windows in of.items()}
@@ -71,7 +71,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "growing; no numbers in the text",
             where
             + "; ".join(
-                f"{name} at the end {of[name][-1].queue:,} messages, {of[name][-1].wait / HOUR:.1f} h"
+                f"{name} at the end {of[name][-1].queue:,} tuples, {of[name][-1].wait / HOUR:.1f} h"
                 for name in (KG, SG)
             ),
             verdict(all(grows(of[n], lambda w: w.queue) and grows(of[n], lambda w: w.wait) for n in (KG, SG))),
@@ -81,9 +81,9 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "fig10-cg",
             "CG provides lower queue length and execution latency",
             "lower; no numbers in the text",
-            where + f"CG at most {queue[CG]:,.0f} messages and {wait[CG]:.0f} s, in the second half of the day "
+            where + f"CG at most {queue[CG]:,.0f} tuples and {wait[CG]:.0f} s, in the second half of the day "
             f"{worst(second_half[CG], lambda w: w.queue):,.0f} and {worst(second_half[CG], lambda w: w.wait):.2f} s; "
-            f"SG at most {queue[SG]:,.0f}, KG {queue[KG]:,.0f} messages",
+            f"SG at most {queue[SG]:,.0f}, KG {queue[KG]:,.0f} tuples",
             verdict(all(queue[CG] < queue[n] and wait[CG] < wait[n] for n in (KG, SG))),
             "Rule: at its worst moment CG is below what KG and SG come to. The worst moment is the first minutes, "
             "before strong workers have been given more.",
@@ -105,7 +105,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "fig10-spike",
             "a spike of the queue length after 17 hours, due to the use of utilisation to tell idle from busy workers",
             "after 17 hours",
-            "The stand-in for WP has as many messages in every hour; WP itself, which has peaks, cannot be had.",
+            "The stand-in for WP has as many tuples in every hour; WP itself, which has peaks, cannot be had.",
         ),
         not_testable(
             "fig15",
@@ -132,8 +132,7 @@ def _all(runs: Runs) -> Finding:
         "fig10-all",
         "similar behaviour in all configurations, y from 1 to n-1 and z from 2 to 10",
         "similar; not shown",
-        f"{wp_label(runs[0].result.messages)}: highest imbalance of CG in the second half of the day: "
-        + ", ".join(told),
+        f"{wp_label(runs[0].result.tuples)}: highest imbalance of CG in the second half of the day: " + ", ".join(told),
         verdict(holds),
         f"Rule: in every configuration tried CG's imbalance is at most {NEAR_ZERO:g} throughout the second half of the "
         "day, and its queues at the end differ less than those of KG and SG. In brackets: what one virtual worker is "
@@ -156,7 +155,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig10",
             through_the_day(results),
-            f"{wp_label(results[CG].messages)}: 3 of 10 workers are 5 times as strong as the others, all together at "
+            f"{wp_label(results[CG].tuples)}: 3 of 10 workers are 5 times as strong as the others, all together at "
             "80 %. CG has 10 virtual workers a worker and t0 = 1 minute.",
         ),
         Table(

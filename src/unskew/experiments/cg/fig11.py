@@ -32,10 +32,10 @@ def jobs(settings: Settings) -> list[Job]:
 
 
 def _values(runs: Runs) -> dict[tuple[int, int], tuple[float, float]]:
-    """(workers, sources) -> normalised imbalance (at least one message), memory."""
+    """(workers, sources) -> normalised imbalance (at least one tuple), memory."""
     return {
         (run.result.workers, run.result.sources): (
-            max(run.result.max_over_mean - 1.0, run.result.workers / run.result.messages),
+            max(run.result.max_over_mean - 1.0, run.result.workers / run.result.tuples),
             run.result.replicas_over_kg or 0.0,
         )
         for run in runs
@@ -48,15 +48,15 @@ def _apart(values: list[float]) -> float:
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
     values = _values(runs)
-    where = f"{wp_label(runs[0].result.messages)}, S = {', '.join(map(str, SOURCES))}: "
+    where = f"{wp_label(runs[0].result.tuples)}, S = {', '.join(map(str, SOURCES))}: "
     found = []
     for i, (id, what, why) in enumerate(
         (
             (
                 "fig11-imbalance",
                 "imbalance",
-                "Each source keeps PoRC's bound for its own messages, so the bound of all together grows only by whole "
-                "messages. What adds to it are virtual workers that move when a worker's slot was busy or idle by "
+                "Each source keeps PoRC's bound for its own tuples, so the bound of all together grows only by whole "
+                "tuples. What adds to it are virtual workers that move when a worker's window was busy or idle by "
                 "chance, in each source on its own.",
             ),
             (
@@ -98,7 +98,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     axes[0].set(yscale="log", ylim=(lowest / 3, highest * 3))
     axes[1].set_ylim(1, None)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    caption = f"{wp_label(runs[0].result.messages)}: CG on equal workers, with sources that know only themselves."
+    caption = f"{wp_label(runs[0].result.tuples)}: CG on equal workers, with sources that know only themselves."
     return [Picture("fig11", figure, caption)]
 
 

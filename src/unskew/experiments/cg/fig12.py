@@ -30,19 +30,19 @@ from unskew.simulate import Result
 WORKERS = 10
 VIRTUAL = (5, 10, 20, 50, 100, 1000)  # of each worker
 IN_ALL = {10: 1, 20: 2, 50: 5, 100: 10, 1000: 100}  # of all workers together -> of each worker
-SLOTS = (60.0, 10.0)  # t0: the minute of the other figures, and ours beside it
+WINDOWS = (60.0, 10.0)  # t0: the minute of the other figures, and ours beside it
 PROBING = grouping(WORKERS, 100, probe_capacity=True)  # with the rule of section VI-A for who finds nobody idle
 SIMILAR = 2.0  # mean latencies within this factor
 ALIKE = 1.1
 
 
-def _scheme(virtual: int, slot: float = SLOTS[0]) -> ConsistentGrouping:
-    return grouping(WORKERS, virtual, slot=slot)
+def _scheme(virtual: int, window: float = WINDOWS[0]) -> ConsistentGrouping:
+    return grouping(WORKERS, virtual, window=window)
 
 
 def jobs(settings: Settings) -> list[Job]:
     stream, queues = whole_wikipedia(settings), queues_of(UNEQUAL, WORKERS)
-    groups = [tuple(_scheme(virtual, slot) for slot in SLOTS) for virtual in sorted({*VIRTUAL, *IN_ALL.values()})]
+    groups = [tuple(_scheme(virtual, window) for window in WINDOWS) for virtual in sorted({*VIRTUAL, *IN_ALL.values()})]
     return [
         Job("fig12", "WP", stream, group, samples=samples_for(stream), queues=queues, replicas=True)
         for group in (*groups, (PROBING,))
@@ -50,7 +50,7 @@ def jobs(settings: Settings) -> list[Job]:
 
 
 def _latency(result: Result) -> float:
-    """Mean of all messages: what the three panels of the figure come to."""
+    """Mean of all tuples: what the three panels of the figure come to."""
     return result.latency_mean or 0.0
 
 
@@ -66,7 +66,7 @@ def _late(result: Result) -> float:
 
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    where = f"{wp_label(runs[0].result.messages)}: "
+    where = f"{wp_label(runs[0].result.tuples)}: "
     each = {virtual: runs.of(_scheme(virtual)) for virtual in VIRTUAL}
     in_all = {number: runs.of(_scheme(virtual)) for number, virtual in IN_ALL.items()}
     return [
@@ -110,7 +110,7 @@ def _convergence(id: str, counted: str, where: str, of: dict[int, Result], fewer
         where + "near zero for good after " + ", ".join(f"{hours(time)} ({n})" for n, time in times.items()),
         verdict(ends[1000] > max(ends[number] for number in fewer)),
         f"Rule: with {' and '.join(map(str, fewer))} the imbalance is near zero for good at some time, with 1000 later "
-        "or never. At most one virtual worker moves for each pair of a busy and an idle worker in a slot: where 3 "
+        "or never. At most one virtual worker moves for each pair of a busy and an idle worker in a window: where 3 "
         "strong workers lack 127 each of 1000 in all, that takes 127 minutes at least, and 1270 with 1000 a worker."
         + (" With 20 and more a worker moving also stops too early, see fig12-100." if counted == "a worker" else ""),
     )
@@ -127,7 +127,7 @@ def _similar(id: str, counted: str, where: str, of: dict[int, Result]) -> Findin
         verdict(max(pair) <= SIMILAR * min(pair)),
         f"Rule: mean latencies within a factor {SIMILAR:g}. "
         + (
-            "Twice as many take twice as long to move, and the messages that queue up meanwhile make the mean."
+            "Twice as many take twice as long to move, and the tuples that queue up meanwhile make the mean."
             if counted == "a worker"
             else "With 10 in all each worker has its last one and nothing can move; with 20 the weak ones can give one."
         ),
@@ -135,7 +135,7 @@ def _similar(id: str, counted: str, where: str, of: dict[int, Result]) -> Findin
 
 
 def _best(id: str, counted: str, where: str, of: dict[int, Result], runs: Runs, each: dict[int, int]) -> Finding:
-    short = {number: runs.of(_scheme(each[number], SLOTS[1])) for number in of}
+    short = {number: runs.of(_scheme(each[number], WINDOWS[1])) for number in of}
     best = min(map(_latency, of.values()))
     return Finding(
         id,
@@ -163,9 +163,9 @@ def _probing(runs: Runs) -> str:
 def _why_not_100(result: Result) -> str:
     left = drained(windows_of(result), 0, windows_of(result)[-1].end)
     return (
-        "Moving is slow, one for each pair in a slot, and it stops too early: a strong worker that is above 0.75 is "
+        "Moving is slow, one for each pair in a window, and it stops too early: a strong worker that is above 0.75 is "
         "no longer idle, so that a weak one at 0.9 and more finds nobody to give to, though the mean is 0.8. What "
-        "queued up meanwhile drains slowly (with 100 no message waits a minute longer than elsewhere after "
+        "queued up meanwhile drains slowly (with 100 no tuple waits a minute longer than elsewhere after "
         f"{hours(left)}). Coarse virtual workers overshoot that point, fine ones creep up to it. A shorter t0 helps "
         "(ours; the paper prints none), and so does the rule of section VI-A, by which who finds nobody idle gives to "
         "who was overloaded least recently; the evaluation does not say that it was used. If the numbers are of all "
@@ -179,7 +179,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     rows = [
         [
             run.result.params["virtual"],
-            f"{run.result.params['slot']:g} s",
+            f"{run.result.params['window']:g} s",
             "yes" if run.result.params["probe_capacity"] else "no",
             hours(_settled(run.result)),
             f"{_late(run.result):.3f}",
@@ -193,7 +193,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig12",
             through_the_day(shown_runs),
-            f"{wp_label(runs[0].result.messages)}: 3 of 10 workers are 5 times as strong; CG with 5 to 1000 virtual "
+            f"{wp_label(runs[0].result.tuples)}: 3 of 10 workers are 5 times as strong; CG with 5 to 1000 virtual "
             "workers a worker at the start, t0 = 1 minute.",
         ),
         Table(

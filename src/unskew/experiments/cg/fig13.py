@@ -1,4 +1,4 @@
-"""Fig. 13 (Q3): the machines change after 6M and after 12M messages, the total of their capacity stays."""
+"""Fig. 13 (Q3): the machines change after 6M and after 12M tuples, the total of their capacity stays."""
 
 from unskew.experiments.cg.cluster import (
     CG,
@@ -27,20 +27,20 @@ from unskew.experiments.paper import Experiment, Finding, Part, Picture, Setting
 from unskew.simulate import Result
 
 WORKERS, VIRTUAL = 10, 100
-CHANGES = {6 / 22: Machines(5, 4.0), 12 / 22: Machines(2, 10.0)}  # after 6M and 12M of 22M messages
+CHANGES = {6 / 22: Machines(5, 4.0), 12 / 22: Machines(2, 10.0)}  # after 6M and 12M of 22M tuples
 CG_SHORT, CG_PROBING, CG_IN_ALL = "CG, t0 = 10 s", "CG, rule of section VI-A", "CG, 100 in all"
 KINDS: Kinds = {
     **THREE,
     CG: lambda workers: grouping(workers, VIRTUAL),
-    CG_SHORT: lambda workers: grouping(workers, VIRTUAL, slot=10.0),
+    CG_SHORT: lambda workers: grouping(workers, VIRTUAL, window=10.0),
     CG_PROBING: lambda workers: grouping(workers, VIRTUAL, probe_capacity=True),
     CG_IN_ALL: grouping,
 }
 
 
-def events(messages: int) -> tuple[str, ...]:
+def events(tuples: int) -> tuple[str, ...]:
     return tuple(
-        f"t={round(share * messages)} capacity {machines.capacity(WORKERS)}" for share, machines in CHANGES.items()
+        f"t={round(share * tuples)} capacity {machines.capacity(WORKERS)}" for share, machines in CHANGES.items()
     )
 
 
@@ -54,7 +54,7 @@ def jobs(settings: Settings) -> list[Job]:
             tuple(schemes[i::2]),
             samples=samples_for(stream),
             queues=queues_of(UNEQUAL, WORKERS),
-            events=events(stream.messages),
+            events=events(stream.tuples),
         )
         for i in range(2)
     ]
@@ -62,7 +62,7 @@ def jobs(settings: Settings) -> list[Job]:
 
 def changes(result: Result) -> list[float]:
     """When the machines change, in seconds."""
-    return [share * result.messages / RATE for share in CHANGES]
+    return [share * result.tuples / RATE for share in CHANGES]
 
 
 def phases(result: Result) -> list[tuple[float, float]]:
@@ -73,7 +73,7 @@ def phases(result: Result) -> list[tuple[float, float]]:
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
     results = {name: runs.of(kind(WORKERS)) for name, kind in KINDS.items()}
-    where = f"{wp_label(results[CG].messages)}: "
+    where = f"{wp_label(results[CG].tuples)}: "
     numbers = range(1, len(CHANGES) + 1)
     found = [_recovery(results, where, number, name) for name in (CG, CG_IN_ALL) for number in numbers]
     lowest = {}
@@ -115,8 +115,8 @@ def _recovery(results: dict[str, Result], where: str, number: int, name: str) ->
         + "".join(f"; {other}: near zero after {hours(time)}" for other, time in ours.items() if a_worker),
         verdict(is_quick(calm, end - start)),
         "Rule: from at most half of the time until the next change on, the highest utilisation is at most "
-        f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a slot "
-        "of a minute: "
+        f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a "
+        "window of a minute: "
         + (
             "a change that asks a worker for hundreds of them takes hours; and when the strong ones are just above "
             "0.75, they ask for no more (see Fig. 12). Beside it a run with t0 = 10 s (ours), and one with the rule of "
@@ -154,13 +154,13 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig13",
             through_the_day(results, changes(results[CG])),
-            f"{wp_label(results[CG].messages)}: 10 workers, of which at first 3 are 5 times as strong as the others, "
-            "after 6M messages 5 of them 4 times, after 12M 2 of them 10 times (dotted lines). CG has 100 virtual "
+            f"{wp_label(results[CG].tuples)}: 10 workers, of which at first 3 are 5 times as strong as the others, "
+            "after 6M tuples 5 of them 4 times, after 12M 2 of them 10 times (dotted lines). CG has 100 virtual "
             "workers a worker and t0 = 1 minute, except where it says otherwise.",
         ),
         Table(
             "Balanced: time after the change from which on the highest utilisation is at most 0.1 above the mean until "
-            "the next change. Drained: from which on no message waits a minute longer at one worker than at another.",
+            "the next change. Drained: from which on no tuple waits a minute longer at one worker than at another.",
             ["scheme", *(f"{name}: {what}" for name in names for what in ("balanced", "drained")), "mean latency"],
             rows,
         ),

@@ -30,13 +30,13 @@ from unskew.streams import Zipf
 BINS = (10, 100, 1000)
 SKEWS = tuple(round(0.1 * i, 1) for i in range(1, 21))  # section VII-A: 0.1, ..., 2.0
 QUICK_SKEWS = (0.1, 0.8, 1.4, 2.0)
-KEYS, MESSAGES, QUICK_MESSAGES = 100_000, 10_000_000, 1_000_000  # Table I
+KEYS, TUPLES, QUICK_TUPLES = 100_000, 10_000_000, 1_000_000  # Table I
 EVEN = (POTC, PORC, CH, SG)  # the schemes that "perform fairly well in terms of imbalance"
 
 
 def jobs(settings: Settings) -> list[Job]:
-    messages = settings.messages(MESSAGES, QUICK_MESSAGES)
-    streams = {f"z={z}": Zipf(z, KEYS, messages, settings.seed) for z in settings.pick(SKEWS, QUICK_SKEWS)}
+    tuples = settings.tuples(TUPLES, QUICK_TUPLES)
+    streams = {f"z={z}": Zipf(z, KEYS, tuples, settings.seed) for z in settings.pick(SKEWS, QUICK_SKEWS)}
     return jobs_of("fig4", streams, BINS, KINDS)
 
 
@@ -153,7 +153,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             "fig4",
             panels_by_bins(cells_of(runs, KINDS), list(KINDS), rows, "skew z", skew),
             "Zipf streams with 100,000 keys. Above: how much the busiest of n bins has over the mean (an imbalance of "
-            "less than one message is drawn as one). Below: (bin, key) pairs over those of key grouping. KG and PKG "
+            "less than one tuple is drawn as one). Below: (bin, key) pairs over those of key grouping. KG and PKG "
             "keep a key on one or two bins and pay with imbalance, SG and PoTC forget the key and pay with memory; "
             "PoRC and CH spread just what does not fit.",
         )

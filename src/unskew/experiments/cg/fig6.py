@@ -28,9 +28,9 @@ def jobs(settings: Settings) -> list[Job]:
 
 
 def _imbalance(runs: Runs, scheme: ConsistentGrouping) -> float:
-    """Of the workers, at the end; an imbalance of less than one message counts as one."""
+    """Of the workers, at the end; an imbalance of less than one tuple counts as one."""
     result = runs.of(scheme)
-    return max(result.max_over_mean - 1.0, WORKERS / result.messages)
+    return max(result.max_over_mean - 1.0, WORKERS / result.tuples)
 
 
 def _memory(runs: Runs, scheme: ConsistentGrouping) -> float:
@@ -40,7 +40,7 @@ def _memory(runs: Runs, scheme: ConsistentGrouping) -> float:
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
     imbalance = [_imbalance(runs, scheme) for scheme in PORC.values()]
     memory = [_memory(runs, scheme) for scheme in PORC.values()]
-    where = f"{wp_label(runs.of(SHUFFLED).messages)}, epsilon = {', '.join(f'{e:g}' for e in EPSILONS)}: "
+    where = f"{wp_label(runs.of(SHUFFLED).tuples)}, epsilon = {', '.join(f'{e:g}' for e in EPSILONS)}: "
     ends = {name: (_imbalance(runs, scheme), _memory(runs, scheme)) for name, scheme in ENDS.items()}
     between = all(ends["SG"][0] <= value <= ends["KG"][0] for value in imbalance)
     between &= all(ends["KG"][1] <= value <= ends["SG"][1] for value in memory)
@@ -102,7 +102,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig6",
             figure,
-            f"{wp_label(runs.of(SHUFFLED).messages)}: {WORKERS} equal workers with 10 virtual workers each. The larger "
+            f"{wp_label(runs.of(SHUFFLED).tuples)}: {WORKERS} equal workers with 10 virtual workers each. The larger "
             "epsilon, the more unequal the virtual workers may be, and the fewer keys have to wander.",
         )
     ]

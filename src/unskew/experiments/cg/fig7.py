@@ -42,7 +42,7 @@ def _listed(cells: list[Cell], name: str, memory: bool = False) -> str:
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
     cells = sorted(cells_of(runs, KINDS), key=lambda cell: cell.bins)
-    where = f"{wp_label(cells[0].of[KG].messages)}, n = {', '.join(str(cell.bins) for cell in cells)}: "
+    where = f"{wp_label(cells[0].of[KG].tuples)}, n = {', '.join(str(cell.bins) for cell in cells)}: "
     ratio = max(cells[-1].bins / cells[0].bins, 1.0)
     growth = {name: cells[-1].of[name].max_over_mean / cells[0].of[name].max_over_mean for name in (KG, PKG)}
     bounded = [run.result for run in runs if run.result.scheme in ("porc", "bounded")]
@@ -106,10 +106,10 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig7",
             panels_by_row(cells, list(KINDS), rows, "bins n", lambda cell: cell.bins),
-            f"{wp_label(cells[0].of[KG].messages)}: imbalance and memory when the stream is dealt to n bins, "
+            f"{wp_label(cells[0].of[KG].tuples)}: imbalance and memory when the stream is dealt to n bins, "
             f"{EACH} for each of 5, 10, 50 and 100 workers.",
         )
     ]
 
 
-EXPERIMENT = Experiment("fig7", "Figure 7: how messages get to virtual workers", jobs, claims, parts)
+EXPERIMENT = Experiment("fig7", "Figure 7: how tuples get to virtual workers", jobs, claims, parts)

@@ -54,7 +54,7 @@ def jobs(settings: Settings) -> list[Job]:
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
     cells = sorted(cells_of(runs, KINDS), key=lambda cell: cell.bins)
-    where = f"{wp_label(cells[0].of[KG].messages)}, W = {', '.join(str(cell.bins) for cell in cells)}: "
+    where = f"{wp_label(cells[0].of[KG].tuples)}, W = {', '.join(str(cell.bins) for cell in cells)}: "
 
     def imbalance(*names: str) -> str:
         return "; ".join(f"{name} {', '.join(shown(cell.imbalance(name)) for cell in cells)}" for name in names)
@@ -117,7 +117,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             f"epsilon = {EPSILON:g}",
             where + imbalance(CH) + "; " + memory(CH, POTC, SG),
             verdict(
-                all(cell.of[CH].imbalance < EPSILON * cell.of[CH].messages / cell.bins + 1 for cell in cells)
+                all(cell.of[CH].imbalance < EPSILON * cell.of[CH].tuples / cell.bins + 1 for cell in cells)
                 and all(cell.memory(CH) < min(cell.memory(POTC), cell.memory(SG)) for cell in cells)
             ),
             "Rule: I(m) under epsilon m/n + 1 and less memory than both, with every W.",
@@ -127,10 +127,10 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "CG provides bounded imbalance",
             f"epsilon = {EPSILON:g}",
             where + imbalance(CG),
-            verdict(all(cell.of[CG].imbalance < EPSILON * cell.of[CG].messages / cell.bins + 10 for cell in cells)),
+            verdict(all(cell.of[CG].imbalance < EPSILON * cell.of[CG].tuples / cell.bins + 10 for cell in cells)),
             "Rule: I(m) under epsilon m/n + 10 with every W: each of a worker's 10 virtual workers keeps the bound of "
             "PoRC. That holds while each worker has 10 of them: whenever a worker's utilisation leaves 0.75 to 0.85 "
-            "for a slot by chance, CG may move one, a tenth of a worker.",
+            "for a window by chance, CG may move one, a tenth of a worker.",
         ),
         Finding(
             "fig8-cg-memory",
@@ -151,7 +151,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig8",
             panels_by_row(cells, list(KINDS), rows, "workers W", lambda cell: cell.bins),
-            f"{wp_label(cells[0].of[KG].messages)}: clusters of equal workers. CG has 10 virtual workers a worker.",
+            f"{wp_label(cells[0].of[KG].tuples)}: clusters of equal workers. CG has 10 virtual workers a worker.",
         )
     ]
 

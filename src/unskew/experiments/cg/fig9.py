@@ -37,7 +37,7 @@ def _windows(runs: Runs) -> dict[str, list[Window]]:
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
     of = _windows(runs)
-    where = f"{wp_label(runs[0].result.messages)}: "
+    where = f"{wp_label(runs[0].result.tuples)}: "
     last = of[KG][-1]
     queue = {name: worst(windows, lambda w: w.queue) for name, windows in of.items()}
     wait = {name: worst(windows, lambda w: w.wait) for name, windows in of.items()}
@@ -48,7 +48,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "fig9-kg",
             "the differences between the largest and the least queue length and latency increase over time with KG",
             "growing; no numbers in the text",
-            where + f"at the end of the stream {last.queue:,} messages and {last.wait / HOUR:.1f} h",
+            where + f"at the end of the stream {last.queue:,} tuples and {last.wait / HOUR:.1f} h",
             verdict(grows(of[KG], lambda w: w.queue) and grows(of[KG], lambda w: w.wait)),
             "Rule: both are larger at the end of each third of the time than of the third before.",
         ),
@@ -56,7 +56,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "fig9-cg",
             "CG keeps both queue length and execution latency very low",
             "very low; no numbers in the text",
-            where + f"at most {queue[CG]:,.0f} messages and {wait[CG]:.2f} s at any sample; KG up to {queue[KG]:,.0f}",
+            where + f"at most {queue[CG]:,.0f} tuples and {wait[CG]:.2f} s at any sample; KG up to {queue[KG]:,.0f}",
             verdict(queue[CG] <= LOW * queue[KG] and wait[CG] <= LOW * wait[KG]),
             f"Rule: the largest difference of CG is at most {100 * LOW:g} % of KG's, for both.",
         ),
@@ -86,7 +86,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             ),
             f"Rule: differences of queues and latencies at most {100 * LOW:g} % of KG's and an imbalance of "
             f"utilisation of at most {BALANCED:g}, at every sample. Exactly 0 they cannot be: whoever has just got a "
-            "message has one more than the next.",
+            "tuple has one more than the next.",
         ),
         not_testable(
             "fig14",
@@ -103,7 +103,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig9",
             through_the_day(results),
-            f"{wp_label(runs[0].result.messages)}: {WORKERS} equal workers at 80 % of their capacity. "
+            f"{wp_label(runs[0].result.tuples)}: {WORKERS} equal workers at 80 % of their capacity. "
             "Differences between the worker with the most and the one with the least.",
         )
     ]

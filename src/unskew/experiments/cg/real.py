@@ -48,7 +48,7 @@ BINS = (50, 1000)
 WORKERS = 10
 CHANGED = Machines(2, 10.0)
 CHANGE = 0.5  # half-way
-LONG_ENOUGH = 60 * 60 * RATE  # messages: an hour at the pace of WP, half of it after the change
+LONG_ENOUGH = 60 * 60 * RATE  # tuples: an hour at the pace of WP, half of it after the change
 
 
 def _streams(settings: Settings) -> dict[str, Stream]:
@@ -118,14 +118,14 @@ def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
 def _settling(runs: Runs, name: str) -> tuple[Result, float, float | None, float | None]:
     """CG's result, when the machines change, and when CG had settled before and after that (seconds each)."""
     result = _queued(runs, name).of(THREE[CG](WORKERS))
-    windows, change = windows_of(result), CHANGE * result.messages / RATE
+    windows, change = windows_of(result), CHANGE * result.tuples / RATE
     return result, change, settled(windows, 0, change), settled(windows, change, windows[-1].end)
 
 
 def _adapts(runs: Runs, name: str, text: tuple[str, str, str]) -> Finding:
     result, change, before, after = _settling(runs, name)
-    if result.messages < LONG_ENOUGH:
-        return not_testable(*text, f"At WP's pace its {result.messages:,} messages last less than an hour: too short.")
+    if result.tuples < LONG_ENOUGH:
+        return not_testable(*text, f"At WP's pace its {result.tuples:,} tuples last less than an hour: too short.")
     _, _, before_shuffled, after_shuffled = _settling(runs, name + SHUFFLED)
     last = {kind: windows_of(_queued(runs, name).of(THREE[kind](WORKERS)))[-1] for kind in THREE}
     return Finding(
@@ -139,7 +139,7 @@ def _adapts(runs: Runs, name: str, text: tuple[str, str, str]) -> Finding:
         "of minutes, as on WP) and asked for balance at any time: with these no stream settled, and with the longer "
         "stretches that rule would be met. First 3 of 10 machines are 5 times as strong, after half of the stream 2 of "
         "them 10 times; 10 virtual workers each, t0 = 1 minute, the pace of WP. Where the shuffled stream settles "
-        "soon, the order of the messages is the reason. Our explanation, which was not isolated: PoRC bounds the load "
+        "soon, the order of the tuples is the reason. Our explanation, which was not isolated: PoRC bounds the load "
         "since the start, not that of the last minutes, so that a virtual worker that is behind the others takes all "
         "of a key that becomes hot until it has caught up.",
     )
@@ -152,7 +152,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         first = cells[0].of[KG]
         tables.append(
             Table(
-                f"{name} (real): {first.messages:,} messages, {first.keys:,} keys, p1 {100 * (first.p1 or 0):.2f} %.",
+                f"{name} (real): {first.tuples:,} tuples, {first.keys:,} keys, p1 {100 * (first.p1 or 0):.2f} %.",
                 ["scheme", *(f"n={cell.bins}: {what}" for cell in cells for what in ("imbalance I n/m", "memory/KG"))],
                 [_row(kind, cells) for kind in KINDS],
             )

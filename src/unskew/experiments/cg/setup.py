@@ -23,7 +23,7 @@ from unskew.streams import PUBLISHED, StandIn, Stream
 EPSILON = 0.01  # section VII-B, Q1: "we use the value of epsilon = 0.01 henceforth"
 WORKERS = (5, 10, 50, 100)
 WP = PUBLISHED["WP"]
-WHOLE_WP, QUICK_WP = WP.messages, 2_200_000
+WHOLE_WP, QUICK_WP = WP.tuples, 2_200_000
 
 Kinds = Mapping[str, Callable[[int], Scheme]]  # a scheme's name in the paper -> the scheme for a number of bins
 KG, PKG, POTC, PORC, CH, SG = "KG", "PKG", "PoTC", "PoRC", "CH", "SG"
@@ -60,8 +60,8 @@ class Cell(NamedTuple):
         return self.of[name].max_over_mean - 1.0
 
     def drawable(self, name: str) -> float:
-        """For logarithmic axes: an imbalance of less than one message is drawn as one."""
-        return max(self.imbalance(name), self.bins / self.of[name].messages)
+        """For logarithmic axes: an imbalance of less than one tuple is drawn as one."""
+        return max(self.imbalance(name), self.bins / self.of[name].tuples)
 
     def memory(self, name: str) -> float:
         return self.of[name].replicas_over_kg or 0.0
@@ -87,7 +87,7 @@ def cells_of(runs: Runs, kinds: Kinds) -> list[Cell]:
 
 def wikipedia(settings: Settings) -> StandIn:
     """The stand-in for WP; in a quick run its first tenth."""
-    return StandIn("WP", settings.messages(WHOLE_WP, QUICK_WP), seed=settings.seed)
+    return StandIn("WP", settings.tuples(WHOLE_WP, QUICK_WP), seed=settings.seed)
 
 
 def whole_wikipedia(settings: Settings) -> StandIn:
@@ -95,8 +95,8 @@ def whole_wikipedia(settings: Settings) -> StandIn:
     return StandIn("WP", WHOLE_WP, seed=settings.seed)
 
 
-def wp_label(messages: int) -> str:
-    part = "" if messages >= WP.messages else f", first {size(messages)} of {size(WP.messages)}"
+def wp_label(tuples: int) -> str:
+    part = "" if tuples >= WP.tuples else f", first {size(tuples)} of {size(WP.tuples)}"
     return f"WP (stand-in{part})"
 
 
@@ -116,17 +116,17 @@ def shown(number: float) -> str:
 class Excess(NamedTuple):
     """By how much runs exceeded the bound on their imbalance."""
 
-    messages: float  # most of I(t) - epsilon t/n over all samples
+    tuples: float  # most of I(t) - epsilon t/n over all samples
     share: float  # most of I(t) / (epsilon t/n) over samples after warm-up
     samples: int
 
     @property
     def none(self) -> bool:
-        """Whether all kept the bound, but for whole messages and rounding."""
-        return self.messages < 1.0 + 1e-6
+        """Whether all kept the bound, but for whole tuples and rounding."""
+        return self.tuples < 1.0 + 1e-6
 
 
-WARM = 10  # a run has warmed up when the slack epsilon t/n is this many messages: then whole messages hardly matter
+WARM = 10  # a run has warmed up when the slack epsilon t/n is this many tuples: then whole tuples hardly matter
 
 
 def excess_of(results: Iterable[Result]) -> Excess:
@@ -134,21 +134,21 @@ def excess_of(results: Iterable[Result]) -> Excess:
     over, shares, samples = [0.0], [0.0], 0
     for result in results:
         slack = float(result.params["epsilon"]) / result.workers
-        over += [sample.imbalance - slack * sample.messages for sample in result.samples]
-        warm = [sample for sample in result.samples if slack * sample.messages >= WARM]
-        shares += [sample.imbalance / (slack * sample.messages) for sample in warm]
+        over += [sample.imbalance - slack * sample.tuples for sample in result.samples]
+        warm = [sample for sample in result.samples if slack * sample.tuples >= WARM]
+        shares += [sample.imbalance / (slack * sample.tuples) for sample in warm]
         samples += len(result.samples)
     return Excess(max(over), max(shares), samples)
 
 
 def bounded_measured(excess: Excess) -> str:
     return (
-        f"largest I(t) - epsilon t/n: {excess.messages:.3f} messages in {excess.samples:,} samples; "
+        f"largest I(t) - epsilon t/n: {excess.tuples:.3f} tuples in {excess.samples:,} samples; "
         f"I(t) / (epsilon t/n) after warm-up at most {excess.share:.3f}"
     )
 
 
 BOUND_RULE = (
-    "Rule: I(t) < epsilon t/n + 1 at every sample. The 1 is for whole messages: a bin that has room takes a whole one. "
-    f"After warm-up (epsilon t/n of at least {WARM} messages) the quotient shows how tight it is."
+    "Rule: I(t) < epsilon t/n + 1 at every sample. The 1 is for whole tuples: a bin that has room takes a whole one. "
+    f"After warm-up (epsilon t/n of at least {WARM} tuples) the quotient shows how tight it is."
 )

@@ -8,10 +8,10 @@ from unskew.experiments.fish.setup import (
     ALL,
     FISH,
     LONG,
-    MESSAGES,
     MOST,
     RIVALS,
     SG,
+    TUPLES,
     Cell,
     Kinds,
     cells_of,
@@ -32,7 +32,7 @@ BALANCED: Kinds = {**SG, "D-C": RIVALS["D-C"], "W-C": RIVALS["W-C"], **FISH}  # 
 
 def jobs(settings: Settings) -> list[Job]:
     still: dict[str, Stream] = {
-        name + STILL: Zipf(stream.z, stream.keys, stream.messages, stream.seed)
+        name + STILL: Zipf(stream.z, stream.keys, stream.tuples, stream.seed)
         for name, stream in zipf_streams(settings).items()
     }
     longer = {} if settings.quick else zipf_streams(settings, LONG, kind=LONGER)
@@ -156,7 +156,7 @@ def _memory(cells: list[Cell], short: list[Cell]) -> list[Finding]:
     """Claims on the memory of long streams, `cells`; in a quick run these are short ones too."""
     fish = [(cell.memory("FISH"), cell.place) for cell in cells]
     shuffle = sorted((cell.memory("SG"), cell.place) for cell in cells)
-    short_sg, long_sg = (expected_sg_memory(1.0, messages, MOST) for messages in (MESSAGES, LONG))
+    short_sg, long_sg = (expected_sg_memory(1.0, tuples, MOST) for tuples in (TUPLES, LONG))
     longer_epoch = [cell.memory("FISH, long epoch") for cell in cells]
     others = [(cell.memory(name), f"{name}, {cell.place}") for cell in short for name in RIVALS]
     others += [(cell.memory(name), f"{name}, {cell.place}") for cell in cells for name in ("D-C", "W-C")]
@@ -198,7 +198,7 @@ def _memory(cells: list[Cell], short: list[Cell]) -> list[Finding]:
 
 def parts(runs: Runs, settings: Settings) -> list[Part]:
     cells = _cells(runs)
-    messages = cells[0].of["SG"].messages
+    tuples = cells[0].of["SG"].tuples
     body = [
         [cell.data if name == "SG" else "", name, *times_and_memory(cell, name)]
         for cell in cells
@@ -216,7 +216,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
                     Row("99th percentile of latency", Cell.latency, log=True),
                 ],
             ),
-            f"Execution time on the time-evolving Zipf stream ({messages:,} tuples, 100,000 keys; SG is 1), and "
+            f"Execution time on the time-evolving Zipf stream ({tuples:,} tuples, 100,000 keys; SG is 1), and "
             "latency in service times of a tuple. D-C and W-C have 1000 counters as in the paper, “sized” ones 20 a "
             "worker. In execution time everybody but PKG is near 1; what differs is how long tuples wait on the way.",
         ),

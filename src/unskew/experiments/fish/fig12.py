@@ -16,7 +16,7 @@ EXACT, ALL_WORKERS = "alpha = 1, exact counts", "alpha = 1, W-C's rule"
 SWEEP: Kinds = {f"alpha = {alpha:g}": partial(Fish, alpha=alpha) for alpha in ALPHAS}
 # what is wrong with counting for life: the sketch, or that CHK compares with the top of old days?
 TAKEN_APART: Kinds = {
-    EXACT: partial(Fish, alpha=1.0, capacity=KEYS),
+    EXACT: partial(Fish, alpha=1.0, counters=KEYS),
     ALL_WORKERS: lambda workers: Fish(workers, alpha=1.0, least=workers),
 }
 KINDS: Kinds = {**SG, **SWEEP, **TAKEN_APART}

@@ -25,7 +25,7 @@ def jobs(settings: Settings) -> list[Job]:
 def ideal(cell: Cell) -> float:
     """Seconds in which all workers together can execute the stream."""
     run = cell.of[WITH]
-    return run.messages / sum(run.capacity or [1.0])
+    return run.tuples / sum(run.capacity or [1.0])
 
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:

@@ -16,8 +16,8 @@ LITTLE_SKEW = 1.2
 LESS = 0.9  # less by so little is chance
 
 
-def events(what: str, messages: int) -> tuple[str, ...]:
-    return (f"t={messages // 2} {what}",)
+def events(what: str, tuples: int) -> tuple[str, ...]:
+    return (f"t={tuples // 2} {what}",)
 
 
 def jobs(settings: Settings) -> list[Job]:

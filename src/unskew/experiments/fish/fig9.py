@@ -100,7 +100,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         for name in ALL
     ]
     first = {cell.data: cell.of["SG"] for cell in cells}
-    told = "; ".join(f"{n}: {r.messages:,} tuples, {r.keys:,} keys, p1 {percent(r.p1)}" for n, r in first.items())
+    told = "; ".join(f"{n}: {r.tuples:,} tuples, {r.keys:,} keys, p1 {percent(r.p1)}" for n, r in first.items())
     return [
         Picture(
             "fig9",

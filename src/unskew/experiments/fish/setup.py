@@ -24,7 +24,7 @@ SKEWS = (1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
 QUICK_WORKERS, QUICK_SKEWS = (16, 128), (1.0, 1.4, 2.0)
 MOST = max(WORKERS)
 KEYS = 100_000
-MESSAGES, QUICK_MESSAGES = 5_000_000, 800_000
+TUPLES, QUICK_TUPLES = 5_000_000, 800_000
 LONG = 50_000_000  # ZF by the paper's Table 2; memory depends on the length, so figures on memory have some such runs
 REAL = ("congress_hashtags", "stocknet_cashtags", "reddit_domains")  # the present ones stand in for MT and AM
 
@@ -39,8 +39,8 @@ Kinds = Mapping[str, Callable[[int], Scheme]]  # a scheme's name in the reports 
 SG: Kinds = {"SG": Shuffle}
 RIVALS: Kinds = {
     "PKG": PartialKey,
-    "D-C": lambda workers: DChoices(workers, capacity=K_MAX),
-    "W-C": lambda workers: WChoices(workers, capacity=K_MAX),
+    "D-C": lambda workers: DChoices(workers, counters=K_MAX),
+    "W-C": lambda workers: WChoices(workers, counters=K_MAX),
 }
 SIZED: Kinds = {"D-C sized": DChoices, "W-C sized": WChoices}  # counters by theta: 20 W
 # An epoch of 16 W tuples keeps the sum of the counters at 4 W or more, so that one tuple makes no key hot (see `fish`).
@@ -48,11 +48,11 @@ FISH: Kinds = {"FISH": Fish, "FISH, long epoch": lambda workers: Fish(workers, e
 ALL: Kinds = {**SG, "FG": Hash, **RIVALS, **SIZED, **FISH}
 
 
-def estimated(workers: int, capacity: int) -> Scheme:
+def estimated(workers: int, counters: int) -> Scheme:
     """W-Choices that trusts the sketch's estimates, errors and all: FISH without anything that makes it FISH."""
     return Fish(
         workers,
-        capacity=capacity,
+        counters=counters,
         alpha=1.0,
         theta=1 / (5 * workers),
         least=workers,
@@ -62,10 +62,10 @@ def estimated(workers: int, capacity: int) -> Scheme:
 
 
 def zipf_streams(
-    settings: Settings, messages: int = MESSAGES, skews: tuple[float, ...] = SKEWS, kind: str = ""
+    settings: Settings, tuples: int = TUPLES, skews: tuple[float, ...] = SKEWS, kind: str = ""
 ) -> dict[str, Evolving]:
     """The paper's ZF for each exponent, by name; of another `kind` the name says so."""
-    length = settings.messages(messages, QUICK_MESSAGES)
+    length = settings.tuples(tuples, QUICK_TUPLES)
     return {f"z={z}{kind}": Evolving(z, KEYS, length, settings.seed) for z in settings.pick(skews, QUICK_SKEWS)}
 
 
@@ -143,9 +143,9 @@ def shares(z: float, keys: int = KEYS) -> np.ndarray[Any, np.dtype[np.float64]]:
     return weights / weights.sum()
 
 
-def expected_sg_memory(z: float, messages: float, workers: int, keys: int = KEYS) -> float:
+def expected_sg_memory(z: float, tuples: float, workers: int, keys: int = KEYS) -> float:
     """Replicas of SG over those of FG on ZF, as if each tuple went to a random worker."""
     hot = shares(z, keys)
-    tuples = messages * (0.8 * hot + 0.2 * hot[::-1])
-    replicas = workers * -np.expm1(-tuples / workers)
-    return float(replicas.sum() / -np.expm1(-tuples).sum())
+    of_each_key = tuples * (0.8 * hot + 0.2 * hot[::-1])
+    replicas = workers * -np.expm1(-of_each_key / workers)
+    return float(replicas.sum() / -np.expm1(-of_each_key).sum())

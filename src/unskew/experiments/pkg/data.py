@@ -1,6 +1,6 @@
 """The paper's data sets (Table 1), and the words in which its results are told.
 
-WP, TW, CT and LJ cannot be had: Zipf streams that match their messages, keys and p1 stand in, and say so. LN1, LN2 and
+WP, TW, CT and LJ cannot be had: Zipf streams that match their tuples, keys and p1 stand in, and say so. LN1, LN2 and
 ZF are generated as the paper says. SL2 and the other real streams are read from the folder of real streams.
 """
 
@@ -19,7 +19,7 @@ from unskew.streams import CHUNK, PUBLISHED, Chunk, Graph, Lognormal, StandIn, S
 
 WORKERS = (5, 10, 50, 100)
 COLOUR = dict(zip(WORKERS, COLOURS, strict=False))
-SYNTHETIC = 10_000_000  # messages of LN1, LN2 and ZF
+SYNTHETIC = 10_000_000  # tuples of LN1, LN2 and ZF
 LN = {"LN1": (1.789, 2.366), "LN2": (2.245, 1.133)}
 SLASHDOT = "slashdot0902_edges"
 REAL = ("stocknet_cashtags", "congress_hashtags", "reddit_domains", "orm_busy")
@@ -33,18 +33,18 @@ BALANCED = 1.01
 
 
 def stand_in(name: str, settings: Settings, most: int = 10**12, quick: int = 3_000_000) -> Stream:
-    """The stand-in for WP, TW, CT or LJ, or its first `most` messages, or in a quick run its first `quick`."""
-    return StandIn(name, settings.messages(min(most, PUBLISHED[name].messages), quick), seed=settings.seed)
+    """The stand-in for WP, TW, CT or LJ, or its first `most` tuples, or in a quick run its first `quick`."""
+    return StandIn(name, settings.tuples(min(most, PUBLISHED[name].tuples), quick), seed=settings.seed)
 
 
 def lognormal(name: str, settings: Settings, quick: int = 3_000_000) -> Stream:
     """LN1 or LN2."""
-    return Lognormal(*LN[name], settings.messages(SYNTHETIC, quick), seed=settings.seed)
+    return Lognormal(*LN[name], settings.tuples(SYNTHETIC, quick), seed=settings.seed)
 
 
 def zipf(z: float, keys: int, settings: Settings, quick: int = 1_000_000) -> Stream:
     """ZF with exponent `z` and `keys` keys."""
-    return Zipf(z, keys, settings.messages(SYNTHETIC, quick), seed=settings.seed)
+    return Zipf(z, keys, settings.tuples(SYNTHETIC, quick), seed=settings.seed)
 
 
 def real(name: str, settings: Settings) -> Stream:
@@ -73,14 +73,14 @@ class Shuffled(Stream):
             yield Chunk(keys.take(pa.array(part)), np.arange(start, start + len(part), dtype=np.float64))
 
 
-def label(name: str, messages: int) -> str:
+def label(name: str, tuples: int) -> str:
     """The data set's name as shown: stand-ins say so, and how much of them was used where it was not all."""
     if name in (SLASHDOT, *REAL):
         return f"{'SL2' if name == SLASHDOT else name} (real)"
     if name not in PUBLISHED:
         return name
-    whole = PUBLISHED[name].messages
-    return f"{name} (stand-in)" if messages >= whole else f"{name} (stand-in, first {size(messages)} of {size(whole)})"
+    whole = PUBLISHED[name].tuples
+    return f"{name} (stand-in)" if tuples >= whole else f"{name} (stand-in, first {size(tuples)} of {size(whole)})"
 
 
 def shown(number: float) -> str:
@@ -103,6 +103,6 @@ def fractions(results: list[Result]) -> list[float]:
     return [result.imbalance_fraction for result in results]
 
 
-def drawable(fraction: float, messages: int) -> float:
-    """For logarithmic axes: an imbalance of less than one message is drawn as one."""
-    return max(fraction, 1 / messages)
+def drawable(fraction: float, tuples: int) -> float:
+    """For logarithmic axes: an imbalance of less than one tuple is drawn as one."""
+    return max(fraction, 1 / tuples)

@@ -14,7 +14,7 @@ from unskew.plots import new_figure
 from unskew.streams import Stream
 
 SOURCES = (5, 10, 15, 20)
-TW_PART = 120_000_000  # messages: the first tenth
+TW_PART = 120_000_000  # tuples: the first tenth
 UNAFFECTED = 2.0  # L20/L5: with four times the sources half-way, in logarithms, between none (1) and full (4) effect
 
 
@@ -43,7 +43,7 @@ def _cells(runs: Runs) -> Iterator[tuple[str, int, dict[str, float]]]:
             values = {"H": here.one(scheme="hash"), "G": here.one(scheme="pkg", sources=1)}
             values |= {f"L{sources}": here.one(scheme="pkg", sources=sources) for sources in SOURCES}
             averages = {method: run.mean_imbalance_fraction for method, run in values.items()}
-            yield label(name, values["G"].messages), workers, averages
+            yield label(name, values["G"].tuples), workers, averages
 
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
@@ -72,7 +72,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             f"{sum(ratio >= ORDER for ratio, *_ in to_oracle)} of {len(cells)} cells{among}",
             verdict(all(ratio < ORDER for ratio, *_ in to_oracle)),
             "Rule: ratio of the time averages of I(t) below 10 in every cell. G keeps the imbalance near one "
-            "message; S sources that do not know each other each add their own last message (section 3.2: at most "
+            "tuple; S sources that do not know each other each add their own last tuple (section 3.2: at most "
             "the sum of the sources' imbalances), so L may grow with S from there. In fractions of m both are still "
             "tiny.",
         ),
@@ -118,7 +118,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig4",
             figure,
-            "Imbalance as a share of all messages, lower is better: hashing (H), PKG with an oracle that knows all "
+            "Imbalance as a share of all tuples, lower is better: hashing (H), PKG with an oracle that knows all "
             "loads (G), and PKG with 5 to 20 sources that know only what they sent themselves (L5 ... L20). Where p1 "
             "allows balance, such sources come close to the oracle without a word between them. Where a curve is flat "
             "and high, one key is too hot for two workers. SL2 is the real graph Slashdot0902.",

@@ -12,14 +12,14 @@ from unskew.simulate import Result
 from unskew.streams import Stream
 
 DATA = ("TW", "WP", "CT")
-TW_PART = 120_000_000  # messages: the first tenth
+TW_PART = 120_000_000  # tuples: the first tenth
 CASHTAGS = "stocknet_cashtags"  # real, and drifting as the paper's CT does
 METHODS = {"G": (1, "local"), "L5": (5, "local"), "L5P1": (5, "probe:60")}  # one source knows all: the oracle
-PERIODS = (600, 60, 6, 0.6)  # seconds between probes; a second of WP has 255 messages
+PERIODS = (600, 60, 6, 0.6)  # seconds between probes; a second of WP has 255 tuples
 STUDY = "WP, probing"
 PROBED = "WP"
 PROBED_WORKERS = (5, 10)
-PROBED_MESSAGES = 1_000_000
+PROBED_TUPLES = 1_000_000
 
 
 def jobs(settings: Settings) -> list[Job]:
@@ -31,7 +31,7 @@ def jobs(settings: Settings) -> list[Job]:
     ]
     few = tuple(PartialKey(workers) for workers in PROBED_WORKERS)
     made += [
-        Job("fig5", STUDY, stand_in(PROBED, settings, PROBED_MESSAGES), few, sources, estimation=estimation)
+        Job("fig5", STUDY, stand_in(PROBED, settings, PROBED_TUPLES), few, sources, estimation=estimation)
         for sources in (1, 5)
         for estimation in ("local", *(f"probe:{period}" for period in PERIODS))
     ]
@@ -53,12 +53,12 @@ def _cell(runs: Runs, name: str, method: str, workers: int) -> Result:
 
 
 def _label(runs: Runs, name: str) -> str:
-    return label(name, runs.one(data=name).messages)
+    return label(name, runs.one(data=name).tuples)
 
 
-def _messages(result: Result) -> float:
-    """The average over time of I(t), in messages."""
-    return result.mean_imbalance_fraction * result.messages
+def _tuples(result: Result) -> float:
+    """The average over time of I(t), in tuples."""
+    return result.mean_imbalance_fraction * result.tuples
 
 
 def claims(runs: Runs, settings: Settings) -> list[Finding]:
@@ -67,7 +67,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
 
 def _probing(runs: Runs) -> Finding:
     ratios = {
-        (name, workers): _messages(_cell(runs, name, "L5P1", workers)) / _messages(_cell(runs, name, "L5", workers))
+        (name, workers): _tuples(_cell(runs, name, "L5P1", workers)) / _tuples(_cell(runs, name, "L5", workers))
         for name in DATA
         for workers in WORKERS
     }
@@ -82,10 +82,10 @@ def _probing(runs: Runs) -> Finding:
         f"{len(ratios)} cells",
         # an improvement would be a clear one: less than half the imbalance somewhere
         verdict(min(ratios.values()) > 0.5),
-        "Rule: probing halves the average of I(t) in no cell. Our explanation: what it does depends on the messages "
+        "Rule: probing halves the average of I(t) in no cell. Our explanation: what it does depends on the tuples "
         "between two probes. After a probe all 5 sources see the same difference and each corrects all of it, so "
-        "together they overcorrect five-fold: on WP and TW, with thousands of messages a minute, probing harms. On CT "
-        "a minute has 16 messages, so little that the sources act almost as one: there it helps. The paper reports "
+        "together they overcorrect five-fold: on WP and TW, with thousands of tuples a minute, probing harms. On CT "
+        "a minute has 16 tuples, so little that the sources act almost as one: there it helps. The paper reports "
         "neither.",
     )
 
@@ -93,7 +93,7 @@ def _probing(runs: Runs) -> Finding:
 def _periods(runs: Runs) -> Finding:
     def average(sources: int, estimation: str, workers: int) -> float:
         found = runs.one(data=STUDY, scheme="pkg", sources=sources, estimation=estimation, workers=workers)
-        return _messages(found)
+        return _tuples(found)
 
     unprobed = {(s, w): average(s, "local", w) for s in (1, 5) for w in PROBED_WORKERS}
     probed = {(s, w): [average(s, f"probe:{period}", w) for period in PERIODS] for s in (1, 5) for w in PROBED_WORKERS}
@@ -102,9 +102,9 @@ def _periods(runs: Runs) -> Finding:
         "fig5-probing-period",
         "even increasing the frequency of probing does not reduce imbalance",
         "not shown in the paper",
-        f"{label(PROBED, runs.one(data=STUDY).messages)}: "
+        f"{label(PROBED, runs.one(data=STUDY).tuples)}: "
         + "; ".join(
-            f"S={s} W={w}: {unprobed[s, w]:,.1f} messages without probing, "
+            f"S={s} W={w}: {unprobed[s, w]:,.1f} tuples without probing, "
             + ", ".join(f"{value:,.1f} every {period} s" for value, period in zip(probed[s, w], PERIODS, strict=True))
             for s, w in probed
         ),
@@ -168,7 +168,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             for workers in WORKERS:
                 result = _cell(runs, name, method, workers)
                 hours = [(sample.time - result.samples[0].time) / 3600 for sample in result.samples]
-                values = [drawable(sample.imbalance / result.messages, result.messages) for sample in result.samples]
+                values = [drawable(sample.imbalance / result.tuples, result.tuples) for sample in result.samples]
                 axis.plot(hours, values, color=COLOUR[workers], linewidth=1, label=f"{workers} workers")
             axis.set_yscale("log")
             axis.set_title(f"{_label(runs, name)}: {method}", fontsize=9)
@@ -182,7 +182,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         [
             _label(runs, name),
             workers,
-            *(f"{_messages(_cell(runs, name, method, workers)):,.1f}" for method in METHODS),
+            *(f"{_tuples(_cell(runs, name, method, workers)):,.1f}" for method in METHODS),
         ]
         for name in DATA
         for workers in WORKERS
@@ -196,7 +196,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             "that climbs from the first hour on is a key too hot for its two workers; a flat one is as good as "
             "balance gets.",
         ),
-        Table("Average of I(t) over the stream, in messages.", ["data set", "workers", *METHODS], rows),
+        Table("Average of I(t) over the stream, in tuples.", ["data set", "workers", *METHODS], rows),
     ]
 
 

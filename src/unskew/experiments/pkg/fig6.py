@@ -41,7 +41,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     lines = _disagreement(runs)
     overlap = {(run.workers, run.sources): run.jaccard or 0.0 for run in runs.results(data="WP")}
     least, most = min(overlap.values()), max(overlap.values())
-    messages = runs.one(data="WP").messages
+    tuples = runs.one(data="WP").tuples
     worst = max(run.result.max_over_mean for run in runs if run.job.data != "WP")
     return [
         Finding(
@@ -64,9 +64,9 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
         ),
         Finding(
             "fig6-jaccard",
-            "on WP the agreement on the destination of each message between G and L is only 47 % (Jaccard overlap)",
+            "on WP the agreement on the destination of each tuple between G and L is only 47 % (Jaccard overlap)",
             "47 %; W and S not given",
-            f"{label('WP', messages)}: {percent(least, 1)} to {percent(most, 1)}; "
+            f"{label('WP', tuples)}: {percent(least, 1)} to {percent(most, 1)}; "
             + "; ".join(f"W={w}: " + ", ".join(f"{percent(overlap[w, s], 0)} (S={s})" for s in WP_SOURCES)
                         for w in WORKERS),
             verdict(least - DIGIT <= PRINTED_JACCARD <= most + DIGIT),
@@ -91,7 +91,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig6",
             figure,
-            "Share of messages that sources with local knowledge send elsewhere than an oracle would (ZF, 10,000 "
+            "Share of tuples that sources with local knowledge send elsewhere than an oracle would (ZF, 10,000 "
             "keys, 5 workers). They keep the balance by other decisions, not by the same ones.",
         )
     ]

@@ -59,13 +59,13 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
 
 def _bound(runs: Runs) -> Finding:
     checked, broken, excess = 0, 0, []
-    messages = runs[0].result.messages
+    tuples = runs[0].result.tuples
     for (keys, workers), line in _points(runs).items():
         for z, values in line:
             share = p1(z, keys)
             if share * workers > HOT:
                 bound = share / 2 - 1 / workers
-                slack = 1.5 * (share / messages) ** 0.5  # three standard deviations of the top key's share, halved
+                slack = 1.5 * (share / tuples) ** 0.5  # three standard deviations of the top key's share, halved
                 checked += len(values)
                 broken += sum(value < bound - slack for value in values)
                 excess += [value - bound for value in values]
@@ -126,7 +126,7 @@ def _workers(runs: Runs) -> Finding:
 
 
 def parts(runs: Runs, settings: Settings) -> list[Part]:
-    lines, messages = _points(runs), runs[0].result.messages
+    lines, tuples = _points(runs), runs[0].result.tuples
     sizes = sorted({keys for keys, _ in lines})
     figure = new_figure(11, 3.6)
     axes = figure.subplots(1, len(sizes), sharey=True)
@@ -135,9 +135,9 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             line = lines[keys, workers]
             exponents = [z for z, _ in line]
             colour = COLOUR[workers]
-            middle = [drawable(median(values), messages) for _, values in line]
+            middle = [drawable(median(values), tuples) for _, values in line]
             axis.plot(exponents, middle, color=colour, marker="o", markersize=3, label=f"{workers} workers")
-            low, high = ([drawable(pick(values), messages) for _, values in line] for pick in (min, max))
+            low, high = ([drawable(pick(values), tuples) for _, values in line] for pick in (min, max))
             axis.fill_between(exponents, low, high, color=colour, alpha=0.15, linewidth=0)
             bound = [(z, p1(z, keys) / 2 - 1 / workers) for z in exponents if p1(z, keys) * workers > HOT]
             if bound:
@@ -152,9 +152,9 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig7",
             figure,
-            "PKG's imbalance as a share of all messages against the skew of the keys. Line: the median over hash "
+            "PKG's imbalance as a share of all tuples against the skew of the keys. Line: the median over hash "
             "functions; band: their range, since where the hottest keys collide is luck; dots: the lower bound "
-            "p1/2 - 1/W. Left of the step PKG balances to a message or so; p1 and W decide where it comes.",
+            "p1/2 - 1/W. Left of the step PKG balances to a tuple or so; p1 and W decide where it comes.",
         )
     ]
 

@@ -35,7 +35,7 @@ def jobs(settings: Settings) -> list[Job]:
 
 def _label(runs: Runs, name: str) -> str:
     found = runs.results(data=name)
-    return label(name, found[0].messages if found else 0)
+    return label(name, found[0].tuples if found else 0)
 
 
 def _value(runs: Runs, name: str, feed: str, sources: int, workers: int) -> float:

@@ -89,10 +89,10 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
 
 def parts(runs: Runs, settings: Settings) -> list[Part]:
     figure = new_figure(7.5, 4.2)
-    axis, messages = figure.subplots(), runs[0].result.messages
+    axis, tuples = figure.subplots(), runs[0].result.tuples
     for colour, workers in zip(COLOURS, WORKERS, strict=False):
         line = _fractions(runs, workers)
-        middle = [drawable(median(values), messages) for values in line.values()]
+        middle = [drawable(median(values), tuples) for values in line.values()]
         axis.plot(list(line), middle, color=colour, marker="o", markersize=4, label=f"{workers} workers")
     axis.set(xscale="log", yscale="log", xlabel="choices d", ylabel="I(m) / m")
     ticks = [2, 4, 9, 20, 50, 100]
@@ -104,8 +104,8 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig9",
             figure,
-            "Imbalance as a share of all messages when each key may go to d workers (ZF, z = 1.2, one million keys, "
-            f"the hottest with {percent(p1(Z, KEYS), 0)} of the messages; median over hash functions). Each number of "
+            "Imbalance as a share of all tuples when each key may go to d workers (ZF, z = 1.2, one million keys, "
+            f"the hottest with {percent(p1(Z, KEYS), 0)} of the tuples; median over hash functions). Each number of "
             "workers has its step: from there on d workers together can carry the hottest key.",
         )
     ]

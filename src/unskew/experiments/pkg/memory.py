@@ -9,7 +9,7 @@ from unskew.experiments.pkg.data import label, stand_in
 PRINTED = {"hash": 2_900_000, "pkg": 3_600_000, "shuffle": 7_200_000}  # counters
 NAMES = {"hash": "KG, 10 workers", "pkg": "PKG, 8 workers", "shuffle": "SG, 8 workers"}
 SOURCES = 8
-# A stand-in has WP's messages, keys and p1, but a Zipf tail; how many keys come twice, and so can have two counters,
+# A stand-in has WP's tuples, keys and p1, but a Zipf tail; how many keys come twice, and so can have two counters,
 # depends on the tail. A fifth leaves room for that and still tells 3.6M from 2.9M.
 OFF = 0.2
 CLUSTER = "It needs the paper's Storm cluster of 15 virtual servers under load; a simulation has no clock of its own."
@@ -27,7 +27,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "memory",
             "PKG needs about 30 % more memory than KG, and about half the memory of SG (WP)",
             "KG 2.9M counters at 10 workers, PKG 3.6M and SG 7.2M at 8 workers",
-            f"{label('WP', runs[0].result.messages)}: "
+            f"{label('WP', runs[0].result.tuples)}: "
             + "; ".join(f"{NAMES[scheme]}: {count / 1e6:.2f}M" for scheme, count in counters.items())
             + f"; PKG/KG {counters['pkg'] / counters['hash']:.2f}, PKG/SG {counters['pkg'] / counters['shuffle']:.2f}",
             verdict(all(within(count, PRINTED[scheme], OFF) for scheme, count in counters.items())),
@@ -50,7 +50,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         for scheme, printed in PRINTED.items()
         for run in [runs.one(scheme=scheme)]
     ]
-    name = label("WP", runs[0].result.messages)
+    name = label("WP", runs[0].result.tuples)
     caption = f"Counters of a word count on {name}, 8 sources: one for each key on each worker that meets it."
     return [Table(caption, ["scheme", "counters, printed", "here", "over KG", "busiest worker over mean"], rows)]
 

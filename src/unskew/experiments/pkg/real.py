@@ -104,12 +104,12 @@ def _bound(runs: Runs) -> Finding:
         f"{broken} runs below the bound; " + "; ".join(counted),
         verdict(not broken),
         "Rule: no run with p1 > 2/W is below the bound, with p1 the hottest key's share of this very stream. It must "
-        "hold: two workers have all messages of that key.",
+        "hold: two workers have all tuples of that key.",
     )
 
 
 def _where_it_loses(p1: float, ordered: Heights, shuffled: Heights) -> str:
-    """An honest sentence on one stream: too hot a key, the order of its messages, or what was not measured."""
+    """An honest sentence on one stream: too hot a key, the order of its tuples, or what was not measured."""
     lost = {w: median(values) for w, values in ordered.items() if median(values) > OFF}
     if not lost:
         return "PKG loses nowhere here: two choices suffice for every W tried."
@@ -157,7 +157,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             rows.append(row)
         made.append(
             Table(
-                f"{label(name, first.messages)}: {first.messages:,} messages, {first.keys:,} keys, "
+                f"{label(name, first.tuples)}: {first.tuples:,} tuples, {first.keys:,} keys, "
                 f"p1 {percent(first.p1)}. {_where_it_loses(*_heights(runs, name))}",
                 [
                     "scheme",

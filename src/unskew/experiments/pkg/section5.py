@@ -9,14 +9,14 @@ from unskew.streams import Zipf
 
 SIZES = (100, 1_000)  # workers, and keys
 SEEDS = 20
-MESSAGES = 1_000_000
+TUPLES = 1_000_000
 PRINTED_IDLE = 0.135
 PRINTED_IMBALANCE = 0.156
 
 
 def jobs(settings: Settings) -> list[Job]:
     return [
-        Job("section5", f"uniform over {size} keys", Zipf(0, size, MESSAGES, seed=settings.seed),
+        Job("section5", f"uniform over {size} keys", Zipf(0, size, TUPLES, seed=settings.seed),
             tuple(PartialKey(size, seed=seed) for seed in range(SEEDS)))
         for size in SIZES
     ]  # fmt: skip

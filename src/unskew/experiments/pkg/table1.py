@@ -1,4 +1,4 @@
-"""Table 1: messages, keys and p1 of the data sets."""
+"""Table 1: tuples, keys and p1 of the data sets."""
 
 from unskew import Hash
 from unskew.experiments.claims import verdict, within
@@ -9,7 +9,7 @@ from unskew.experiments.real import absent, has_real
 from unskew.experiments.words import percent
 from unskew.streams import PUBLISHED, Stream
 
-PRINTED = {  # messages, keys, p1 in per cent
+PRINTED = {  # tuples, keys, p1 in per cent
     "WP": ("22M", 2_900_000, 9.32),
     "TW": ("1.2G", 31_000_000, 2.67),
     "CT": ("690k", 2_900, 3.29),
@@ -54,7 +54,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
         not_testable(
             "table1-SL1",
             "size and skew of Slashdot0811 (SL1)",
-            "905k messages, 77k keys, p1 3.28 %",
+            "905k tuples, 77k keys, p1 3.28 %",
             "The data set is not among the real streams here; SL2 is its later snapshot.",
         )
     )
@@ -62,20 +62,20 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
 
 
 def _slashdot_text() -> tuple[str, str, str]:
-    return "table1-SL2", "size and skew of Slashdot0902 (SL2), the real graph", "948k messages, 82k keys, p1 3.11 %"
+    return "table1-SL2", "size and skew of Slashdot0902 (SL2), the real graph", "948k tuples, 82k keys, p1 3.11 %"
 
 
 def _slashdot(runs: Runs) -> Finding:
     run = runs.one(data=SLASHDOT)
     p1, keys = run.p1 or 0.0, run.keys or 1
-    by_nodes = p1 * run.messages / keys
+    by_nodes = p1 * run.tuples / keys
     return Finding(
         *_slashdot_text(),
-        f"{label(SLASHDOT, run.messages)}: {run.messages:,} messages, {keys:,} keys, p1 {percent(p1)} of the messages",
+        f"{label(SLASHDOT, run.tuples)}: {run.tuples:,} tuples, {keys:,} keys, p1 {percent(p1)} of the tuples",
         verdict(within(100 * p1, PRINTED[SLASHDOT][2], P1_OFF)),
-        "Rule: p1 within 2 %. The table's caption defines p1 as the percentage of messages. The largest in-degree over "
+        "Rule: p1 within 2 %. The table's caption defines p1 as the percentage of tuples. The largest in-degree over "
         f"the number of keys (all nodes have an in-degree) is {percent(by_nodes)}: for this graph the paper divided by "
-        "nodes, not by messages, so the stream is much less skewed than the table says.",
+        "nodes, not by tuples, so the stream is much less skewed than the table says.",
     )
 
 
@@ -84,11 +84,9 @@ def _stand_ins(runs: Runs) -> Finding:
     for name in PUBLISHED:
         run = runs.one(data=name)
         _, keys, p1 = PRINTED[name]
-        whole = run.messages == PUBLISHED[name].messages
+        whole = run.tuples == PUBLISHED[name].tuples
         holds &= within(100 * (run.p1 or 0), p1, P1_OFF) and (not whole or within(run.keys or 0, keys, KEYS_OFF))
-        measured.append(
-            f"{label(name, run.messages)} {run.keys:,} keys in {run.messages:,} messages, p1 {percent(run.p1)}"
-        )
+        measured.append(f"{label(name, run.tuples)} {run.keys:,} keys in {run.tuples:,} tuples, p1 {percent(run.p1)}")
     return Finding(
         "table1-stand-ins",
         "size and skew of WP, TW, CT and LJ (here: stand-ins)",
@@ -103,20 +101,20 @@ def _stand_ins(runs: Runs) -> Finding:
 def parts(runs: Runs, settings: Settings) -> list[Part]:
     rows = []
     for run in runs:
-        messages, keys, p1 = PRINTED[run.job.data]
+        tuples, keys, p1 = PRINTED[run.job.data]
         result = run.result
         rows.append(
             [
-                label(run.job.data, result.messages),
-                messages,
-                f"{result.messages:,}",
+                label(run.job.data, result.tuples),
+                tuples,
+                f"{result.tuples:,}",
                 f"{keys:,}",
                 f"{result.keys:,}",
                 f"{p1} %",
                 percent(result.p1),
             ]
         )
-    headers = ["data set", "messages, printed", "here", "keys, printed", "here", "p1, printed", "here"]
+    headers = ["data set", "tuples, printed", "here", "keys, printed", "here", "p1, printed", "here"]
     return [
         Table("p1 is the share of the most frequent key: it alone decides how many workers a scheme can keep busy.",
               headers, rows)

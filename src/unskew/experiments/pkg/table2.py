@@ -46,7 +46,7 @@ def _limit(runs: Runs) -> Finding:
             # two printed digits are good to 1-7 %, and p1 of a stand-in to 2 % of p1: together under 10 %
             holds &= within(value, printed, 0.10)
             limit = shown(P1[name] - 1 / workers)
-            measured.append((label(name, run.messages), f"W={workers}: {shown(value)} (p1 - 1/W = {limit})"))
+            measured.append((label(name, run.tuples), f"W={workers}: {shown(value)} (p1 - 1/W = {limit})"))
     return Finding(
         "table2-limit",
         "Off-Greedy's imbalance where W > 1/p1: one key alone fills a worker, whatever the rest does",
@@ -61,16 +61,16 @@ def _metric(runs: Runs) -> Finding:
     run = cell(runs, "WP", "off_greedy", 5)
     unbalanced = cell(runs, "WP", "off_greedy", 100)
     # "average" could only be meant if the average were of the printed size: within an order of magnitude
-    holds = run.mean_imbalance_fraction * run.messages < ORDER and within(
+    holds = run.mean_imbalance_fraction * run.tuples < ORDER and within(
         unbalanced.mean_imbalance_fraction, 8.3e-2, 0.10
     )
     return Finding(
         "table2-metric",
         "each value is the fraction of average imbalance measured throughout the simulation",
-        "WP Off-Greedy: 3.7e-8 at W=5 (0.8 messages of 22M), 8.3e-2 at W=100",
-        f"{label('WP', run.messages)}: I(m)/m at the end {shown(run.imbalance_fraction)} ({run.imbalance:.1f} "
-        f"messages) and {shown(unbalanced.imbalance_fraction)}; average over time of I(t), over m: "
-        f"{shown(run.mean_imbalance_fraction)} ({run.mean_imbalance_fraction * run.messages:,.0f} messages) and "
+        "WP Off-Greedy: 3.7e-8 at W=5 (0.8 tuples of 22M), 8.3e-2 at W=100",
+        f"{label('WP', run.tuples)}: I(m)/m at the end {shown(run.imbalance_fraction)} ({run.imbalance:.1f} "
+        f"tuples) and {shown(unbalanced.imbalance_fraction)}; average over time of I(t), over m: "
+        f"{shown(run.mean_imbalance_fraction)} ({run.mean_imbalance_fraction * run.tuples:,.0f} tuples) and "
         f"{shown(unbalanced.mean_imbalance_fraction)}",
         verdict(holds),
         "Rule: the average over time has the printed size in both cells. It cannot: a fixed table of whole keys "
@@ -87,7 +87,7 @@ def _pkg_beats_off_greedy(runs: Runs) -> Finding:
             off = cell(runs, name, "off_greedy", workers)
             pkg = as_long(runs, off, name, "pkg", workers)
             values = f"W={workers}: {shown(pkg.imbalance_fraction)} / {shown(off.imbalance_fraction)}"
-            measured.append((label(name, off.messages), values))
+            measured.append((label(name, off.tuples), values))
             if pkg.imbalance > off.imbalance + A_FEW:
                 worse.append(f"{name} W={workers}")
     return Finding(
@@ -96,7 +96,7 @@ def _pkg_beats_off_greedy(runs: Runs) -> Finding:
         "TW W=5: 3.4e-10 / 3.4e-10 (PKG / Off-Greedy)",
         listed(measured),
         verdict(not worse),
-        f"Rule: in no cell is PKG's I(m) more than {A_FEW} messages above Off-Greedy's. "
+        f"Rule: in no cell is PKG's I(m) more than {A_FEW} tuples above Off-Greedy's. "
         + (f"Worse at {', '.join(worse)}; that hot keys share workers is a conjecture, not measured." if worse else ""),
     )
 
@@ -107,7 +107,7 @@ def _lower_bound(runs: Runs) -> Finding:
         bound = P1[name] / 2 - 1 / workers
         values = over_seeds(runs, name, "pkg", workers)
         # chance moves the measured share of the top key by sqrt(p1 / m): three of these, halved
-        slack = 1.5 * (P1[name] / runs.one(data=name + SEEDS).messages) ** 0.5
+        slack = 1.5 * (P1[name] / runs.one(data=name + SEEDS).tuples) ** 0.5
         holds &= min(values) >= bound - slack
         measured.append((seeds_label(runs, name), f"W={workers}: {spread(values)}, bound {shown(bound)}"))
     return Finding(
@@ -139,7 +139,7 @@ def _negligible(runs: Runs) -> Finding:
 
 def _hashing_worst(runs: Runs) -> Finding:
     beaten = [
-        f"{label(name, hashing.messages)} W={workers}, {NAMES[scheme]}"
+        f"{label(name, hashing.tuples)} W={workers}, {NAMES[scheme]}"
         for name in PRINTED
         for workers in WORKERS
         for scheme in ("pkg", "off_greedy", "on_greedy", "potc")
@@ -183,7 +183,7 @@ def _potc(runs: Runs) -> Finding:
         "TW W=5: 1.9e-5 / 7.2e-9 (PoTC / On-Greedy)",
         listed(
             (
-                label("TW", potc.messages),
+                label("TW", potc.tuples),
                 f"W={w}: {shown(potc.imbalance_fraction)} / {shown(greedy.imbalance_fraction)}",
             )
             for w, potc, greedy in pairs
@@ -191,7 +191,7 @@ def _potc(runs: Runs) -> Finding:
         verdict(all(ratio >= ORDER for ratio in judged.values())),
         "Rule: PoTC's I(m)/m is at least an order of magnitude above On-Greedy's at W = 5 and 10, where balance is "
         f"possible. It is {' and '.join(f'{ratio:,.1f}' for ratio in judged.values())} times as high (an imbalance "
-        "below one message counts as one). At W = 50 and 100 the hottest key fills a worker of its own, whichever the "
+        "below one tuple counts as one). At W = 50 and 100 the hottest key fills a worker of its own, whichever the "
         "scheme: shown, not judged.",
     )
 
@@ -204,8 +204,8 @@ def _on_greedy(runs: Runs) -> Finding:
             ratio = ratio_of(on, off)
             holds &= ratio < ORDER
             values = f"{shown(on.imbalance_fraction)} / {shown(off.imbalance_fraction)}"
-            measured.append((label(name, on.messages), f"W={workers}: {values} = {ratio:,.1f}"))
-            if (on_printed or 0) >= ORDER * max(off_printed or 0, 1 / PUBLISHED[name].messages):
+            measured.append((label(name, on.tuples), f"W={workers}: {values} = {ratio:,.1f}"))
+            if (on_printed or 0) >= ORDER * max(off_printed or 0, 1 / PUBLISHED[name].tuples):
                 contradictions.append(
                     f"{name} W={workers} ({shown(on_printed or 0)} against {shown(off_printed or 0)})"
                 )
@@ -216,7 +216,7 @@ def _on_greedy(runs: Runs) -> Finding:
         listed(measured) + " (On-Greedy / Off-Greedy = ratio)",
         verdict(holds),
         "Rule: On-Greedy's I(m)/m is less than one order of magnitude above Off-Greedy's at every W, which is what the "
-        "paper calls very close in Fig. 4; an imbalance below one message counts as one. By this rule the paper's own "
+        "paper calls very close in Fig. 4; an imbalance below one tuple counts as one. By this rule the paper's own "
         f"row contradicts the sentence: {', '.join(contradictions)}.",
     )
 
@@ -234,15 +234,15 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
                 "printed": ["?" if value is None else shown(value) for value in printed],
                 "I(m)/m": [shown(result.imbalance_fraction) for result in results],
                 "mean I(t)/m": [shown(result.mean_imbalance_fraction) for result in results],
-                "messages": [size(result.messages) for result in results],
+                "tuples": [size(result.tuples) for result in results],
             }
             body += [[NAMES[scheme] if kind == "printed" else "", kind, *row] for kind, row in values.items()]
-        caption = f"{label(name, cell(runs, name, 'pkg', 5).messages)}, one source."
-        shorter = cell(runs, name, "hash", 100).messages
-        if shorter < cell(runs, name, "hash", 5).messages:
+        caption = f"{label(name, cell(runs, name, 'pkg', 5).tuples)}, one source."
+        shorter = cell(runs, name, "hash", 100).tuples
+        if shorter < cell(runs, name, "hash", 5).tuples:
             caption += (
                 f" The whole length where it matters, in the cells that can be balanced: W = 5 and 10, and PKG. The "
-                f"other cells are those of the first {size(shorter)} messages, since p1 - 1/W does not depend on m."
+                f"other cells are those of the first {size(shorter)} tuples, since p1 - 1/W does not depend on m."
             )
         made.append(Table(caption, ["scheme", "", *(f"W = {workers}" for workers in WORKERS)], body))
         made.append(f"Several hash functions were tried on {seeds_label(runs, name)}.")

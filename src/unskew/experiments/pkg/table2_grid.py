@@ -30,10 +30,10 @@ PRINTED: dict[str, dict[str, tuple[float | None, ...]]] = {
 }
 NAMES = {"pkg": "PKG", "off_greedy": "Off-Greedy", "on_greedy": "On-Greedy", "potc": "PoTC", "hash": "Hashing (KG)"}
 UNBALANCED = (50, 100)  # of WORKERS: here p1 > 1/W on both data sets, so whole keys cannot be balanced
-A_FEW = 10  # messages: what we call no imbalance at all
+A_FEW = 10  # tuples: what we call no imbalance at all
 P1 = {"WP": 0.0932, "TW": 0.0267}
 WHOLE = {"WP": WORKERS, "TW": (5, 10)}  # the W at which schemes with a table of keys get the whole stream
-PART = 120_000_000  # messages: what they get elsewhere, and what several hash functions are tried on
+PART = 120_000_000  # tuples: what they get elsewhere, and what several hash functions are tried on
 SEEDS = ", several hash functions"
 
 
@@ -64,12 +64,12 @@ def _all_schemes(sizes: Sequence[int]) -> tuple[Any, ...]:
 
 def cell(runs: Runs, name: str, scheme: str, workers: int) -> Result:
     """The run with the first hash functions, on the whole stream if there is one."""
-    return max(runs.results(data=name, scheme=scheme, workers=workers), key=lambda result: result.messages)
+    return max(runs.results(data=name, scheme=scheme, workers=workers), key=lambda result: result.tuples)
 
 
 def as_long(runs: Runs, other: Result, name: str, scheme: str, workers: int) -> Result:
-    """The run with the first hash functions on as many messages as `other`."""
-    return runs.one(data=name, scheme=scheme, workers=workers, messages=other.messages)
+    """The run with the first hash functions on as many tuples as `other`."""
+    return runs.one(data=name, scheme=scheme, workers=workers, tuples=other.tuples)
 
 
 def over_seeds(runs: Runs, name: str, scheme: str, workers: int) -> list[float]:
@@ -77,9 +77,9 @@ def over_seeds(runs: Runs, name: str, scheme: str, workers: int) -> list[float]:
 
 
 def seeds_label(runs: Runs, name: str) -> str:
-    return label(name, runs.one(data=name + SEEDS).messages)
+    return label(name, runs.one(data=name + SEEDS).tuples)
 
 
 def ratio_of(above: Result, below: Result) -> float:
-    """One imbalance over another, which counts as one message if it is less: less cannot be told from none."""
-    return above.imbalance_fraction / max(below.imbalance_fraction, 1 / below.messages)
+    """One imbalance over another, which counts as one tuple if it is less: less cannot be told from none."""
+    return above.imbalance_fraction / max(below.imbalance_fraction, 1 / below.tuples)
