@@ -1,16 +1,19 @@
 """The disk cache of compiled kernels: used where it can be, never stale, never in the way. Each run is a process."""
 
+import importlib
 import os
 import shutil
 import subprocess
 import sys
 import time
+from collections import namedtuple
 from pathlib import Path
 
 import numba
+import numpy as np
 import pytest
 
-from unskew import kernels
+from unskew import kernel_cache, kernels
 
 PACKAGE = Path(kernels.__file__).parent
 
@@ -156,37 +159,162 @@ def test_no_stale_decision_when_a_helper_of_the_project_changes(tmp_path, cache)
     assert after == run(ROUTE_PKG, tmp_path, NUMBA_DISABLE_JIT="1")[0]
 
 
-@pytest.fixture
-def copy_of_the_package(tmp_path, monkeypatch):
+@pytest.mark.compiled
+def test_a_change_in_a_file_that_no_kernel_reaches_compiles_nothing_again(tmp_path, cache):
     copy_package(tmp_path)
-    monkeypatch.setattr(kernels, "PACKAGE", tmp_path / "unskew")
-    kernels._package_digest.cache_clear()
-    yield tmp_path / "unskew"
-    kernels._package_digest.cache_clear()
+    settings = {"NUMBA_CACHE_DIR": str(cache)}
+    decisions, _ = run(ROUTE_PKG, tmp_path, **settings)
+    folders = set((cache / "unskew").iterdir())
+    for path in (tmp_path / "unskew").rglob("*.py"):
+        if path.name not in ("hashing.py", "kernel_cache.py", "pkg.py"):
+            path.write_text(path.read_text() + "# another sentence\n")
+    assert run(ROUTE_PKG, tmp_path, **settings) == (decisions, 1)
+    assert set((cache / "unskew").iterdir()) == folders
 
 
-def fingerprint():
-    kernels._package_digest.cache_clear()
-    return kernels._fingerprint(fingerprint)
+FILES = {  # a kernel that calls a kernel of another file, that calls one of a third; all defined in no special order
+    "near": """
+from typing import NamedTuple
+import far
+from unskew.kernels import kernel
+
+class Pair(NamedTuple):
+    left: int
+    right: int
+
+@kernel
+def total(pair):
+    return doubled(pair.left) + pair.right
+
+@kernel
+def doubled(x):
+    return far.scaled(x, 2)
+
+@kernel
+def makes_a_pair():
+    return Pair(1, 2).left
+""",
+    "far": """
+import farther
+from unskew.kernels import kernel
+
+@kernel
+def scaled(x, by):
+    return x * by + farther.zero() + sum([farther.NOTHING for _ in range(3)])
+""",
+    "farther": """
+from unskew.kernels import kernel
+
+NOTHING = 0
+
+@kernel
+def zero():
+    return 0
+""",
+    "unrelated": """
+from unskew.kernels import kernel
+
+@kernel
+def none():
+    return 0
+""",
+}
 
 
-@pytest.mark.parametrize("source", ["hashing.py", "kernels.py", "key_table.py", "scheme.py", "schemes/pkg.py"])
-def test_the_fingerprint_changes_with_every_source_that_a_kernel_can_reach(copy_of_the_package, source):
-    before = fingerprint()
-    assert fingerprint() == before
-    with (copy_of_the_package / source).open("a") as file:
-        file.write("#")
-    assert fingerprint() != before
+@pytest.fixture
+def fingerprints(tmp_path, monkeypatch):
+    """A function that writes `FILES`, imports them anew and returns the fingerprints of the kernels of `near`."""
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+
+    def of_the_files(changed="", old="", new=""):
+        for name, text in FILES.items():
+            assert name != changed or old in text
+            (tmp_path / f"{name}.py").write_text(text.replace(old, new) if name == changed else text)
+            monkeypatch.delitem(sys.modules, name, raising=False)
+        kernel_cache._digest_of.cache_clear()
+        importlib.invalidate_caches()
+        near = importlib.import_module("near")
+        importlib.import_module("unrelated")
+        return [kernel_cache.fingerprint(kernel) for kernel in (near.total, near.makes_a_pair)]
+
+    yield of_the_files
+    kernel_cache._digest_of.cache_clear()
+    for name in FILES:
+        sys.modules.pop(name, None)
 
 
-def test_the_fingerprint_changes_with_a_new_file_and_with_a_file_of_another_name(copy_of_the_package):
-    seen = {fingerprint()}
-    new = copy_of_the_package / "schemes" / "new.py"
-    new.write_text("x = 1\n")
-    seen.add(fingerprint())
-    new.rename(new.with_name("newer.py"))
-    seen.add(fingerprint())
-    assert len(seen) == 3
+@pytest.mark.parametrize(
+    ("changed", "old", "new"),
+    [
+        ("near", "+ pair.right", "- pair.right"),
+        ("far", "x * by", "x + by"),  # reached through a kernel that is defined after the one that calls it
+        ("farther", "return 0", "return 1"),  # two files away
+        ("farther", "NOTHING = 0", "NOTHING = 1"),  # used in a comprehension
+    ],
+)
+def test_the_fingerprint_changes_with_every_file_that_a_kernel_reaches(fingerprints, changed, old, new):
+    before, _ = fingerprints()
+    assert fingerprints() == [before, _]
+    assert fingerprints(changed, old, new)[0] != before
+
+
+def test_the_fingerprint_is_left_alone_by_files_that_a_kernel_does_not_reach(fingerprints):
+    before = fingerprints()
+    assert fingerprints("unrelated", "return 0", "return 1") == before
+    assert fingerprints("farther", "return 0", "return 1")[1] == before[1], "makes_a_pair calls nobody"
+
+
+def test_the_fingerprint_changes_with_constants_that_are_set_from_outside(fingerprints, monkeypatch):
+    before, _ = fingerprints()
+    monkeypatch.setattr(sys.modules["farther"], "NOTHING", np.array([0, 1]))
+    with_an_array = kernel_cache.fingerprint(sys.modules["near"].total)
+    sys.modules["farther"].NOTHING[1] = 2
+    assert len({before, with_an_array, kernel_cache.fingerprint(sys.modules["near"].total)}) == 3
+
+
+def test_the_fingerprint_changes_with_the_fields_of_the_named_tuples_that_a_kernel_is_compiled_for(fingerprints):
+    """The kernels of a sketch are compiled for the states of schemes, whose files they know nothing of."""
+    first = namedtuple("first", "left right")
+    swapped = namedtuple("first", "right left")
+    fingerprints()
+    kernel = sys.modules["farther"].zero
+    made = {kernel_cache.fingerprint(kernel, classes=classes) for classes in ([], [first], [swapped])}
+    assert len(made) == 3
+
+
+@pytest.mark.compiled
+def test_no_stale_field_when_the_fields_of_a_state_change_places(tmp_path, cache):
+    """`field` is compiled for a class of another file. Numba tells the class by its name, not by its fields."""
+    (tmp_path / "field.py").write_text("from unskew.kernels import kernel\n@kernel\ndef left(x):\n    return x.left\n")
+    module = "from typing import NamedTuple\nclass Pair(NamedTuple):\n    {}: int\n    {}: int\n"
+    code = (
+        "import field, pairs\nprint(field.left(pairs.Pair(left=1, right=2)), sum(field.left.stats.cache_hits.values()))"
+    )
+    for fields, hits in ((("left", "right"), 0), (("left", "right"), 1), (("right", "left"), 0)):
+        (tmp_path / "pairs.py").write_text(module.format(*fields))
+        assert run(code, tmp_path, NUMBA_CACHE_DIR=str(cache)) == ("1", hits)
+
+
+def test_a_kernel_that_is_partly_in_no_file_has_no_fingerprint(fingerprints):
+    fingerprints()
+    typed = {"__name__": "typed"}
+    exec("def zero(): return 0", typed)
+    sys.modules["farther"].zero = typed["zero"]
+    assert kernel_cache.fingerprint(sys.modules["near"].total) is None
+    assert kernel_cache.fingerprint(sys.modules["near"].makes_a_pair) is not None
+
+
+@pytest.mark.compiled
+def test_code_that_runs_while_its_file_is_edited_is_not_taken_for_that_of_the_edited_file(tmp_path, cache):
+    file = tmp_path / "edited.py"
+    text = "from unskew.kernels import kernel\n@kernel\ndef number():\n    return 1\n"
+    code = "import edited\nprint(edited.number(), sum(edited.number.stats.cache_hits.values()))"
+    editing = code.replace("\n", f"\nopen({str(file)!r}, 'w').write({text.replace('1', '2')!r})\n", 1)
+    file.write_text(text)
+    settings = {"NUMBA_CACHE_DIR": str(cache)}
+    assert run(editing, tmp_path, **settings)[0] == "1"
+    assert run(code, tmp_path, **settings) == ("2", 0)
 
 
 # ---------------------------------------------------------------- where the cache is
@@ -245,9 +373,9 @@ def test_a_user_without_a_home_gets_the_temporary_folder(tmp_path, monkeypatch):
     for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr(kernels.tempfile, "tempdir", None)
-    monkeypatch.setattr(kernels.Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
-    assert kernels._cache_bases() == [tmp_path / f"unskew-{os.getuid()}"]
+    monkeypatch.setattr(kernel_cache.tempfile, "tempdir", None)
+    monkeypatch.setattr(kernel_cache.Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+    assert kernel_cache._cache_bases() == [tmp_path / f"unskew-{os.getuid()}"]
 
 
 def test_only_caches_that_are_unused_for_long_are_removed(tmp_path):
@@ -255,5 +383,5 @@ def test_only_caches_that_are_unused_for_long_are_removed(tmp_path):
         (tmp_path / name).mkdir()
         then = time.time() - days * 86_400
         os.utime(tmp_path / name, (then, then))
-    kernels._remove_unused(tmp_path)
+    kernel_cache._remove_unused(tmp_path)
     assert [folder.name for folder in tmp_path.iterdir()] == ["young"]
