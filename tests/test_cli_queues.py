@@ -99,7 +99,7 @@ MISTAKES = {
         ("--capacity", "3,12:4"),
         "capacity: there is no worker 12; workers are 0..9, added ones inc",
     ),
-    "bound": (("--queue-bound", 0), "queue-bound: must be a whole number of tuples of at least 1, not 0"),
+    "bound": (("--queue-bound", 0), "queue-bound: must be a whole number of tuples from 1 to 2**63 - 1, not 0"),
     "no number": (("--scheme", "cg(epsilon=nan)"), "epsilon: must be a number from 0 on, or inf, not nan"),
     "delay": (("--rate", 1, "--feedback-delay", -1), "feedback_delay: must be seconds from 0 to 1e+12, not -1.0"),
     "delay alone": (("--feedback-delay", 1), "feedback-delay: needs queues; add --utilisation, --rate or --capacity"),

@@ -60,7 +60,7 @@ MISTAKES = {
         "workers: must be an integer from 1 to 10000000, not 2000000000",
     ),
     "no sources": ((*SIMULATE, "--sources", 0), "sources: must be an integer from 1 to 1000000, not 0"),
-    "seed": ((*SIMULATE, "--seed", -1), "seed: must be an integer of at least 0, not -1"),
+    "seed": ((*SIMULATE, "--seed", -1), "seed: must be an integer from 0 to 2**63 - 1, not -1"),
     "feed": ((*SIMULATE, "--feed", "random"), "feed: must be round_robin or key, not 'random'"),
     "estimation": (
         (*SIMULATE, "--estimation", "probe:often"),

@@ -6,8 +6,10 @@ import numpy as np
 
 from unskew.errors import InputError
 
+MOST = 2**63 - 1  # of the integers that kernels count with
 
-def is_integer(value: Any, least: int, most: int = 2**63 - 1) -> bool:
+
+def is_integer(value: Any, least: int, most: int = MOST) -> bool:
     """Whether `value` is an integer, of Python or of numpy, from `least` to `most`."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)
 
@@ -22,13 +24,26 @@ def is_number(value: Any, least: float, most: float) -> bool:
         return False
 
 
-def require_integer(name: str, value: Any, least: int, most: int) -> None:
+def require(name: str, value: Any, rule: str, holds: bool) -> None:
+    """InputError, which says `rule`, unless it holds for `value`."""
+    if not holds:
+        shown = repr(value)
+        raise InputError(f"{name}: must be {rule}, not {shown if len(shown) <= 80 else shown[:77] + '...'}")
+
+
+def require_integer(name: str, value: Any, least: int, most: int = MOST, what: str = "an integer") -> None:
     """InputError unless `value` is an integer from `least` to `most`."""
-    if not is_integer(value, least, most):
-        raise InputError(f"{name}: must be an integer from {least} to {most}, not {value!r:.80}")
+    require(name, value, f"{what} from {least} to {_written(most)}", is_integer(value, least, most))
 
 
 def require_number(name: str, value: Any, rule: str, least: float, most: float) -> None:
     """InputError, which says `rule`, unless `value` is a number from `least` to `most`."""
-    if not is_number(value, least, most):
-        raise InputError(f"{name}: must be {rule}, not {value!r:.80}")
+    require(name, value, rule, is_number(value, least, most))
+
+
+def _written(limit: int) -> str:
+    """`limit` as people know it: 2**53, 2**63 - 1, in digits where they can be read."""
+    for number, rest in ((limit, ""), (limit + 1, " - 1")):
+        if limit >= 2**31 and number.bit_count() == 1:
+            return f"2**{number.bit_length() - 1}{rest}"
+    return str(limit)

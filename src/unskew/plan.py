@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.checks import is_integer, require, require_number
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, require_counts, require_key_ids, salt_for
 from unskew.kernels import allocating_kernel
@@ -122,12 +123,12 @@ class Plan:
 
 
 def _is_integer(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
+    return isinstance(value, int) and is_integer(value, least, most)  # not numpy's: a plan is written as JSON
 
 
 def require_sample(sample: float | None) -> None:
-    if sample is not None and not 0 < sample <= 1:
-        raise InputError(f"sample: must be a share of the rows above 0 and up to 1, not {sample!r}")
+    if sample is not None:
+        require_number("sample", sample, "a share of the rows above 0 and up to 1", np.nextafter(0.0, 1.0), 1.0)
 
 
 @dataclass(frozen=True)
@@ -144,8 +145,8 @@ class Frequencies:
         counts = require_counts(self.counts, len(ids))
         if len(self.names) not in (0, len(ids)):
             raise InputError(f"names: must have one entry a key ({len(ids)}) or none, not {len(self.names)}")
-        if not counts.sum() <= self.tuples:
-            raise InputError(f"tuples: must be at least the sum of the counts {counts.sum()}, not {self.tuples}")
+        rule = f"an integer from the sum of the counts, {counts.sum()}, to 2**63 - 1"
+        require("tuples", self.tuples, rule, is_integer(self.tuples, int(counts.sum())))
         order = np.argsort(-counts, kind="stable")  # hottest first
         object.__setattr__(self, "key_ids", ids[order])
         object.__setattr__(self, "counts", counts[order])

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from unskew.calls import parse_assignment, parse_call
+from unskew.checks import require_integer
 from unskew.errors import InputError
 from unskew.scheme import SCHEMES, Registration, Scheme, make, registration
 from unskew.simulate import Keys, Queues
@@ -53,6 +54,6 @@ def make_queues(
         if feedback_delay is not None:
             raise InputError("feedback-delay: needs queues; add --utilisation, --rate or --capacity")
         return None
-    if bound is not None and bound < 1:
-        raise InputError(f"queue-bound: must be a whole number of tuples of at least 1, not {bound}")
+    if bound is not None:
+        require_integer("queue-bound", bound, 1, what="a whole number of tuples")
     return Queues(rate, utilisation, capacity or 1.0, bound, feedback_delay or 0.0)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import is_integer
+from unskew.checks import is_number, require_integer, require_number
 from unskew.errors import InputError
 
 SLOWEST, FASTEST = 1e-9, 1e12  # tuples a second
@@ -89,18 +89,18 @@ def name_range(text: str) -> tuple[int, int] | None:
 
 def _speed(value: Any, whole: Any) -> float:
     number = to_number(value)
-    if number is None or not SLOWEST <= number <= FASTEST:
+    if number is None or not is_number(number, SLOWEST, FASTEST):
         raise InputError(f"capacity: {CAPACITY_RULE}, not {whole!r}")
     return number
 
 
 def to_number(value: Any) -> float | None:
     """`value`, a number or its text, as a float; None where it is neither."""
-    if isinstance(value, bool) or not isinstance(value, str | int | float | np.number):
-        return None
+    if not isinstance(value, str):
+        return float(value) if is_number(value, -np.inf, np.inf) else None
     try:
         return float(value)
-    except (ValueError, OverflowError):
+    except ValueError:
         return None
 
 
@@ -128,11 +128,14 @@ class Queues:
     def __post_init__(self) -> None:
         if self.rate is not None and self.utilisation is not None:
             raise InputError(f"rate: give either rate or utilisation, not both {self.rate!r} and {self.utilisation!r}")
-        _require("rate", self.rate, 1e-9, 1e15, "tuples a second")
-        _require("utilisation", self.utilisation, 1e-6, 1e6, "a share of the total capacity")
-        _require("feedback_delay", self.feedback_delay, 0, 1e12, "seconds")
-        if self.bound is not None and not is_integer(self.bound, 1):
-            raise InputError(f"bound: must be a whole number of tuples of at least 1, or None, not {self.bound!r}")
+        if self.rate is not None:
+            require_number("rate", self.rate, "tuples a second from 1e-09 to 1e+15", 1e-9, 1e15)
+        if self.utilisation is not None:
+            rule = "a share of the total capacity from 1e-06 to 1e+06"
+            require_number("utilisation", self.utilisation, rule, 1e-6, 1e6)
+        require_number("feedback_delay", self.feedback_delay, "seconds from 0 to 1e+12", 0, 1e12)
+        if self.bound is not None:
+            require_integer("bound", self.bound, 1, what="None, or a whole number of tuples")
         parse_capacity(self.capacity)
 
     def capacities(self, names: int) -> npt.NDArray[np.float64]:
@@ -146,9 +149,3 @@ class Queues:
         if self.utilisation is None:
             return self.rate
         return self.utilisation * float(capacities[:workers].sum())
-
-
-def _require(name: str, value: Any, least: float, most: float, what: str) -> None:
-    number = None if isinstance(value, str) else to_number(value)
-    if value is not None and (number is None or not least <= number <= most):
-        raise InputError(f"{name}: must be {what} from {least:g} to {most:g}, not {value!r}")

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import is_integer
-from unskew.streams.stream import Generated, require, require_zipf
+from unskew.checks import require_integer
+from unskew.streams.stream import Generated, require_zipf
 from unskew.streams.zipf import zipf_ranks
 
 
@@ -28,8 +28,8 @@ class Drift(Generated):
 
     def __post_init__(self) -> None:
         require_zipf(self)
-        require("every", self.every, "an integer of at least 1", is_integer(self.every, 1))
-        require("step", self.step, "an integer from 0 to 2**31", is_integer(self.step, 0, 2**31))
+        require_integer("every", self.every, 1)
+        require_integer("step", self.step, 0, 2**31)
 
     def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
         ranks = zipf_ranks(generator, float(self.z), self.keys, count)

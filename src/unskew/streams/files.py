@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet
 
-from unskew.checks import is_integer
+from unskew.checks import require_integer
 from unskew.errors import InputError
-from unskew.streams.stream import CHUNK, Chunk, Stream, require
+from unskew.streams.stream import CHUNK, Chunk, Stream
 
 TABLES = (".parquet", ".csv")
 WORDS = (".txt", ".text", ".md", ".log")
@@ -97,7 +97,7 @@ class Graph(Stream):
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require("seed", self.seed, "an integer of at least 0", is_integer(self.seed, 0))
+        require_integer("seed", self.seed, 0)
         if kind_of(str(self.path)) not in TABLES:
             raise InputError(f"path: a graph is a {' or '.join(TABLES)} file with two columns, not {self.path!r}")
         self._file  # noqa: B018  (checks the columns now rather than at the first chunk)

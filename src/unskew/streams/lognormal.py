@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import is_number
-from unskew.streams.stream import Generated, require, require_generated
+from unskew.checks import require_number
+from unskew.streams.stream import Generated, require_generated
 
 LARGEST_KEY = 2.0**62  # a sample beyond it would not fit a 64-bit key
 
@@ -27,8 +27,8 @@ class Lognormal(Generated):
     rate: float = 1000.0
 
     def __post_init__(self) -> None:
-        require("mu", self.mu, "a number from -40 to 40", is_number(self.mu, -40, 40))
-        require("sigma", self.sigma, "a number from 0 to 40", is_number(self.sigma, 0, 40))
+        require_number("mu", self.mu, "a number from -40 to 40", -40, 40)
+        require_number("sigma", self.sigma, "a number from 0 to 40", 0, 40)
         require_generated(self)
 
     def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:

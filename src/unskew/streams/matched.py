@@ -14,9 +14,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import is_integer, is_number
+from unskew.checks import is_number, require, require_integer
 from unskew.errors import InputError
-from unskew.streams.stream import Generated, require, require_generated
+from unskew.streams.stream import Generated, require_generated
 from unskew.streams.zipf import expected_distinct, harmonic, zipf_ranks
 
 MOST_POSSIBLE_KEYS = 10**12
@@ -56,8 +56,7 @@ class Matched(Generated):
 
     def __post_init__(self) -> None:
         require_generated(self)
-        rule = f"an integer from 2 to {MOST_POSSIBLE_KEYS}"
-        require("keys", self.keys, rule, is_integer(self.keys, 2, MOST_POSSIBLE_KEYS))
+        require_integer("keys", self.keys, 2, MOST_POSSIBLE_KEYS)
         least, most = 1 / self.keys, 1 / harmonic(STEEPEST, self.keys)
         rule = f"a share above 1/keys = {least:.3g} and at most {most:.7f}"
         require("p1", self.p1, rule, is_number(self.p1, least, most) and self.p1 > least)

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import is_integer, is_number
-from unskew.errors import InputError
+from unskew.checks import require_integer, require_number
 from unskew.hashing import KeyIds, key_ids
 
 CHUNK = 65_536  # tuples; small enough for the processor's cache, large enough to make Python's share vanish
@@ -78,19 +77,14 @@ def expression_name(stream_type: type[Stream]) -> str:
     return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
 
 
-def require(name: str, value: Any, rule: str, holds: bool) -> None:
-    if not holds:
-        raise InputError(f"{name}: must be {rule}, not {value!r}")
-
-
 def require_generated(stream: Any) -> None:
     """The checks that all synthetic streams share."""
-    require("tuples", stream.tuples, "an integer of at least 0", is_integer(stream.tuples, 0))
-    require("seed", stream.seed, "an integer of at least 0", is_integer(stream.seed, 0))
-    require("rate", stream.rate, "a number of tuples a second from 1e-9 to 1e15", is_number(stream.rate, 1e-9, 1e15))
+    require_integer("tuples", stream.tuples, 0)
+    require_integer("seed", stream.seed, 0)
+    require_number("rate", stream.rate, "a number of tuples a second from 1e-9 to 1e15", 1e-9, 1e15)
 
 
 def require_zipf(stream: Any) -> None:
-    require("z", stream.z, "a number from 0 to 20", is_number(stream.z, 0, 20))
-    require("keys", stream.keys, "an integer from 1 to 2**53", is_integer(stream.keys, 1, 2**53))
+    require_number("z", stream.z, "a number from 0 to 20", 0, 20)
+    require_integer("keys", stream.keys, 1, 2**53)
     require_generated(stream)
