@@ -445,7 +445,7 @@ def test_one_worker_gets_everything_and_has_nobody_to_pair_with(stream):
         ({"keyed": 1}, "keyed: must be True or False, not 1"),
         ({"drain": "yes"}, "drain: must be True or False, not 'yes'"),
         ({"probe_capacity": None}, "probe_capacity: must be True or False, not None"),
-        ({"epsilon": 10**400}, f"epsilon: must be a number from 0 on, or inf, not {10**400!r:.80}"),
+        ({"epsilon": 10**400}, f"epsilon: must be a number from 0 on, or inf, not {10**400!r:.77}..."),
         ({"idle": -0.5}, "idle: must be a utilisation from 0 on, not -0.5"),
         ({"busy": 0.7}, "busy: must be a utilisation from idle (0.75) on, or inf, not 0.7"),
         ({"busy": True}, "busy: must be a utilisation from idle (0.75) on, or inf, not True"),
