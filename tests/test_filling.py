@@ -116,6 +116,12 @@ def test_nothing_measured_and_one_key_only_are_planned_too(name):
         assert load.max() <= 126
 
 
+def test_a_key_has_no_more_places_than_its_proportions_need():
+    """A plan is a table of places: what is dealt evenly over 8 workers needs 8 of them, not 16 for each."""
+    (hot,) = make_plan("w_choices", 8, Frequencies(ids([7]), np.array([1000]), 1000)).hot_keys
+    assert len(hot.salts) == len(workers_of(hot, 8)) == 8
+
+
 @pytest.mark.parametrize("number", [1, 7, 8, 300])
 def test_salts_lead_to_their_workers_and_are_the_smallest(number):
     (key,) = ids([5])

@@ -113,6 +113,13 @@ def test_with_equal_load_the_processing_time_is_that_of_one_workers_share():
     assert mixed.utilisation == pytest.approx([0.75] * 5 + [1.5] * 5)
 
 
+def test_workers_that_join_later_do_not_count_in_the_utilisation_that_sets_the_rate():
+    queues = Queues(utilisation=0.5, capacity="0-1:2, 2:100")
+    (result,) = simulate(Zipf(0, 10, 64), [make("shuffle", 2)], queues=queues, events=["t=32 add"])
+    assert result.capacity == [2, 2, 100]
+    assert result.rate == 2  # half of what workers 0 and 1 can take
+
+
 def test_capacities_come_from_a_number_a_sequence_or_a_text():
     def capacity_of(given):
         (result,) = simulate(skewed(10), [make("hash", 4)], queues=Queues(capacity=given))

@@ -17,14 +17,16 @@ W = 4
 
 @pytest.fixture(scope="module")
 def drifting(spark: SparkSession) -> DataFrame:
-    """Ten hours: "old" has 1,000 rows in each of the first nine, "new" 500 in the last, other keys one each."""
+    """Ten hours: "old" has 1,000 rows in each of the first nine, "new" 500 in the last, other keys one each. `day` has
+    a day for each hour."""
     hours = [*np.repeat(np.arange(9), 1000), *[9] * 500, *np.arange(500) % 10]
     keys = [*["old"] * 9000, *["new"] * 500, *(f"rare-{i}" for i in range(500))]
     start = datetime(2026, 1, 1)
     table = pa.table({"key": keys, "hour": pa.array([float(h) for h in hours])})
     df = spark.createDataFrame(table)
     seconds = F.expr("make_interval(0, 0, 0, 0, cast(hour as int), 30)")
-    return df.withColumn("ts", F.lit(start) + seconds).withColumn("day", F.lit(date(2026, 1, 1))).cache()
+    day = F.date_add(F.lit(date(2026, 1, 1)), F.col("hour").cast("int"))
+    return df.withColumn("ts", F.lit(start) + seconds).withColumn("day", day).cache()
 
 
 def shares(df: DataFrame, decay: Decay) -> dict[str, float]:
@@ -60,7 +62,10 @@ def test_rows_without_a_time_do_not_count(drifting: DataFrame) -> None:
 
 
 def test_days_can_be_epochs(drifting: DataFrame) -> None:
-    assert plan_for(drifting, "key", W, decay=Decay("day", timedelta(days=1).total_seconds())).hot_keys[0].key == "old"
+    days = Decay("day", timedelta(days=1).total_seconds())
+    assert plan_for(drifting, "key", W, decay=days).hot_keys[0].key == "new"
+    weeks = Decay("day", timedelta(weeks=2).total_seconds())
+    assert plan_for(drifting, "key", W, decay=weeks).hot_keys[0].key == "old", "all rows are of one epoch"
 
 
 @pytest.mark.parametrize(
