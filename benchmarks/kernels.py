@@ -5,7 +5,7 @@ import pyarrow as pa
 
 from timing import console, interleaved, show
 from unskew import OffGreedy, Router, Scheme, key_ids, make
-from unskew.scheme import SCHEMES
+from unskew.registry import SCHEMES
 from unskew.streams import Zipf
 
 TUPLES = 2_000_000

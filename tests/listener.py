@@ -5,9 +5,10 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
+from unskew.checks import require_workers
 from unskew.hashing import candidate
 from unskew.kernels import kernel
-from unskew.scheme import SCHEMES, register, require_workers
+from unskew.registry import SCHEMES, register
 
 
 class State(NamedTuple):
@@ -38,16 +39,19 @@ class Listener(NamedTuple):
     def new_state(self):
         return State(np.zeros(self.workers, np.int64))
 
+    def load_of(self, state):
+        return state.load
+
     def observe(self, state, report):
         HEARD.append(report)
         state.load[report.workers] = report.waiting
 
 
-ENTRY = SCHEMES.pop("listener")  # known only where a test asks for it
+REGISTRATION = SCHEMES.pop("listener")  # known only where a test asks for it
 
 
 @pytest.fixture(scope="module")
 def listener():
-    SCHEMES["listener"] = ENTRY
+    SCHEMES["listener"] = REGISTRATION
     yield Listener
     del SCHEMES["listener"]

@@ -93,15 +93,15 @@ def salt_for(key, worker, workers):
 # ---------------------------------------------------------------- schemes: stream of key ids -> list of workers
 
 
-def key_grouping(stream, workers, seed=0):
+def naive_hash(stream, workers, seed=0):
     return [candidate(key, seed, workers) for key in stream]
 
 
-def shuffle(stream, workers, seed=0):
+def naive_shuffle(stream, workers, seed=0):
     return [(seed + t) % workers for t in range(len(stream))]
 
 
-def greedy_d(stream, workers, choices=2, seed=0):
+def naive_pkg(stream, workers, choices=2, seed=0):
     """Partial key grouping: each tuple to the least loaded candidate of its key, the first of equals."""
     load, decisions = [0] * workers, []
     for key in stream:
@@ -112,7 +112,7 @@ def greedy_d(stream, workers, choices=2, seed=0):
     return decisions
 
 
-def static_potc(stream, workers, choices=2, seed=0):
+def naive_potc(stream, workers, choices=2, seed=0):
     load, home, decisions = [0] * workers, {}, []
     for key in stream:
         if key not in home:
@@ -123,7 +123,7 @@ def static_potc(stream, workers, choices=2, seed=0):
     return decisions
 
 
-def on_greedy(stream, workers):
+def naive_on_greedy(stream, workers):
     load, home, decisions = [0] * workers, {}, []
     for key in stream:
         if key not in home:
@@ -133,7 +133,7 @@ def on_greedy(stream, workers):
     return decisions
 
 
-def off_greedy(stream, workers, counts=None):
+def naive_off_greedy(stream, workers, counts=None):
     """`counts`: key -> its tuples, beforehand; left out, those of the stream itself in the order of the key ids."""
     if counts is None:
         counts = {key: list(stream).count(key) for key in sorted(set(stream))}
@@ -144,7 +144,7 @@ def off_greedy(stream, workers, counts=None):
     return [home[key] if key in home else candidate(key, 0, workers) for key in stream]
 
 
-def fanout(stream, workers):
+def naive_fanout(stream, workers):
     """Hot keys, hottest first, fill the least loaded workers up to 2 % over the mean; their tuples go round in turn."""
     counts = {key: list(stream).count(key) for key in sorted(set(stream))}
     mean = len(stream) / workers

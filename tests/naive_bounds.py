@@ -15,7 +15,7 @@ def first_with_room(stream, workers, epsilon, candidates):
     return decisions
 
 
-def porc(stream, workers, epsilon=0.01):
+def naive_porc(stream, workers, epsilon=0.01):
     def candidates(key):
         salt = 0
         while True:
@@ -25,13 +25,13 @@ def porc(stream, workers, epsilon=0.01):
     return first_with_room(stream, workers, epsilon, candidates)
 
 
-def bounded(stream, workers, epsilon=0.01, virtual_nodes=128):
+def naive_bounded(stream, workers, epsilon=0.01, virtual_nodes=128):
     nodes = naive_fish.ring_nodes(range(workers), virtual_nodes)
     walks = {key: naive_fish.first_workers(nodes, key, workers) for key in set(stream)}
     return first_with_room(stream, workers, epsilon, walks.__getitem__)
 
 
-def random_two(stream, workers, seed=0):
+def naive_random_two(stream, workers, seed=0):
     load, decisions = [0] * workers, []
     for t in range(len(stream)):
         worker = min((naive.candidate(t << 32, 2 * seed + j, workers) for j in (0, 1)), key=load.__getitem__)

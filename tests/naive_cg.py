@@ -66,6 +66,6 @@ class ConsistentGrouping:
             self.held[others.pop(0)].append(self.held[self.busy.pop(0)].pop())
 
 
-def cg(stream, workers, **parameters):
+def naive_cg(stream, workers, **parameters):
     source = ConsistentGrouping(workers, **parameters)
     return [source.route(key) for key in stream]

@@ -111,6 +111,6 @@ class Fish:
         return worker
 
 
-def fish(stream, workers, times=None, **parameters):
+def naive_fish(stream, workers, times=None, **parameters):
     source = Fish(workers, **parameters)
     return [source.route(key, now) for key, now in zip(stream, times or [0.0] * len(stream), strict=True)]

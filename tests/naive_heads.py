@@ -46,7 +46,7 @@ def fan_out(shares, tail, workers, epsilon=1e-4):
     return workers if shares else min(2, workers)
 
 
-def head_and_tail(stream, workers, theta=0.0, epsilon=1e-4, counters=0, seed=0, whole=False):
+def naive_d_choices(stream, workers, theta=0.0, epsilon=1e-4, counters=0, seed=0, whole=False):
     """D-Choices, or W-Choices if `whole`."""
     theta = theta or 1 / (5 * workers)
     sketch = SpaceSaving(counters or ceil(4 / theta))
@@ -73,5 +73,5 @@ def head_and_tail(stream, workers, theta=0.0, epsilon=1e-4, counters=0, seed=0, 
     return decisions
 
 
-def w_choices(stream, workers, **parameters):
-    return head_and_tail(stream, workers, **parameters, whole=True)
+def naive_w_choices(stream, workers, **parameters):
+    return naive_d_choices(stream, workers, **parameters, whole=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from naive_simulator import decide, tell
 from unskew import Router
-from unskew.scheme import WorkerReport
+from unskew.worker_report import WorkerReport
 
 
 class Worker:
@@ -42,7 +42,7 @@ class Run:
     """`events` are (what, message or None, time or None, argument); `tuples` are (key id, time)."""
 
     def __init__(self, scheme, tuples, *, sources=1, capacity, bound=None, rate=None, delay=0, events=(), probe=None):
-        self.routers = [Router(scheme) for _ in range(sources)]
+        self.routers = [Router(scheme, source=source) for source in range(sources)]
         self.capacity, self.bound = dict(enumerate(capacity)), bound
         self.workers = {name: Worker(self.capacity[name], None) for name in range(scheme.workers)}
         self.members = list(range(scheme.workers))

@@ -20,7 +20,7 @@ class Run:
 
     def __init__(self, scheme, tuples, sources=1, feed="round_robin", estimation="local"):
         workers = scheme.workers
-        routers = [Router(scheme) for _ in range(1 if estimation == "global" else sources)]
+        routers = [Router(scheme, source=source) for source in range(1 if estimation == "global" else sources)]
         oracle = Router(scheme)
         period = float(estimation.split(":")[1]) if estimation.startswith("probe:") else None
         last_probe = None
@@ -75,8 +75,7 @@ def decide(router, key, time):
 
 def tell(router, load):
     """What a probe does: the estimate becomes the true load, where the scheme has an estimate."""
-    if "load" in router.state._fields:
-        router.state.load[:] = load
+    router.probe(load)
 
 
 def lower_bound(counts, workers):

@@ -19,7 +19,7 @@ from unskew.experiments.cg.cluster import RATE, Machines, Window, drained, grows
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED
 from unskew.experiments.grid import Job, Run, Runs
 from unskew.experiments.paper import Experiment, Picture, Settings
-from unskew.scheme import registration_of
+from unskew.registry import registration_of
 from unskew.schemes.bounded import BoundedLoads
 from unskew.schemes.cg import ConsistentGrouping
 from unskew.schemes.porc import RandomChoices

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import naive_heads
 from samples import ids, streams, uniform, zipf
 from test_schemes import imbalance, key_with, load_of, route, workers_of_keys
-from twins import TWINS
+from twins import twin_of
 from unskew import InputError, Router, candidate, make
 from unskew.schemes.d_choices import fan_out
 from unskew.schemes.head import is_head
@@ -138,7 +138,7 @@ def test_the_head_has_no_key_under_the_threshold_and_every_key_well_above(name, 
     router = Router(scheme)
     router.route(stream)
     state, true, tuples = router.state, Counter(stream.tolist()), len(stream)
-    head = {int(state.counted[i]) for i in range(state.used[0]) if is_head(scheme, state, i)}
+    head = {int(state.sketch.counted[i]) for i in range(state.sketch.table.used[0]) if is_head(scheme, state.sketch, i)}
     share = theta or 1 / (5 * workers)
     assert all(true[key] > max(10, share * tuples) for key in head)
     assert head >= {key for key in true if true[key] > 10 + (share + 1 / counters) * tuples}
@@ -146,9 +146,9 @@ def test_the_head_has_no_key_under_the_threshold_and_every_key_well_above(name, 
 
 def test_the_default_capacity_finds_every_key_of_five_quarters_of_the_threshold():
     for workers in (1, 7, 100):
-        assert len(make("w_choices", workers).new_state().counts) == 20 * workers
-        assert len(make("d_choices", workers, theta=0.03).new_state().counts) == 134
-        assert len(make("d_choices", workers, theta=0.03, counters=50).new_state().counts) == 50
+        assert len(make("w_choices", workers).new_state().sketch.counts) == 20 * workers
+        assert len(make("d_choices", workers, theta=0.03).new_state().sketch.counts) == 134
+        assert len(make("d_choices", workers, theta=0.03, counters=50).new_state().sketch.counts) == 50
 
 
 @BOTH
@@ -157,7 +157,7 @@ def test_every_tuple_is_counted(name):
     router = Router(make(name, 10))
     router.route(zipf(700, 100))
     router.route(zipf(300, 100))
-    assert router.state.total[0] == router.state.load.sum() == router.state.counts.sum() == 1000
+    assert router.state.sketch.total[0] == router.state.load.sum() == router.state.sketch.counts.sum() == 1000
 
 
 # ---------------------------------------------------------------- decisions
@@ -168,9 +168,9 @@ def test_every_tuple_is_counted(name):
 @settings(max_examples=30)
 def test_decides_as_its_twin_with_its_own_parameters(counters, stream, workers, theta, epsilon):
     settings = {"theta": theta, "counters": counters}
-    assert route("w_choices", stream, workers, **settings) == TWINS["w_choices"](stream.tolist(), workers, **settings)
+    assert route("w_choices", stream, workers, **settings) == twin_of("w_choices")(stream.tolist(), workers, **settings)
     settings["epsilon"] = epsilon
-    assert route("d_choices", stream, workers, **settings) == TWINS["d_choices"](stream.tolist(), workers, **settings)
+    assert route("d_choices", stream, workers, **settings) == twin_of("d_choices")(stream.tolist(), workers, **settings)
 
 
 def test_the_head_stays_within_its_candidates_and_the_tail_within_two():
@@ -273,15 +273,19 @@ def test_a_damaged_state_is_refused():
     router = Router(make("d_choices", 10))
     router.route(zipf(500, 100))
     good = router.state
-    for damaged in (
-        good._replace(choices=np.array([11])),
-        good._replace(choices=np.array([0])),
-        good._replace(due=np.array([np.nan])),
-        good._replace(idle=good.idle + 10),
-        good._replace(idle_span=np.array([0, 11])),
-        good._replace(used=good.used + 1),
+    idle, sketch = good.idle, good.sketch
+    for damaged, rule in (
+        (good._replace(choices=np.array([11])), "choices: must be an integer from 1 to 10, not 11"),
+        (good._replace(choices=np.array([0])), "choices: must be an integer from 1 to 10, not 0"),
+        (good._replace(due=np.array([np.nan])), "due: must be a finite number, not nan"),
+        (good._replace(idle=idle._replace(waiting=idle.waiting + 10)), r"idle\.waiting: must be positions from 0 to 9"),
+        (good._replace(idle=idle._replace(span=np.array([0, 11]))), r"idle\.span: .* from 0 to 10, not \[0, 11\]"),
+        (
+            good._replace(sketch=sketch._replace(table=sketch.table._replace(used=sketch.table.used + 1))),
+            r"sketch\.table\.used: must be ",
+        ),
     ):
-        with pytest.raises(InputError, match=r"^(data|queue|table): "):
+        with pytest.raises(InputError, match=f"^{rule}"):
             Router(router.scheme, damaged)
 
 
@@ -289,9 +293,9 @@ def test_a_damaged_state_is_refused():
 def test_workers_come_and_go_while_the_head_stays_known(name):
     router = Router(make(name, 10))
     router.route(zipf(2000, 100, 1.4))
-    counts, load = router.state.counts.copy(), router.state.load.copy()
+    counts, load = router.state.sketch.counts.copy(), router.state.load.copy()
     router.workers_changed([0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
-    assert router.state.counts.tolist() == counts.tolist()
+    assert router.state.sketch.counts.tolist() == counts.tolist()
     assert router.state.load.tolist() == [load[0], *load[2:], *[min(load[0], *load[2:])] * 3]
     chosen = router.route(zipf(6000, 100, 1.4, seed=1))
     assert chosen.max() == 11
@@ -319,16 +323,17 @@ def test_a_state_with_an_impossible_load_is_refused(load):
     scheme = make("w_choices", 4)
     state = scheme.new_state()
     state.load[2] = load
-    with pytest.raises(InputError, match="data: load must be from 0 to"):
+    with pytest.raises(InputError, match=rf"^load: must be from 0 to {2**53 - 1}, not {load}$"):
         Router(scheme, state)
 
 
 def test_a_sketch_that_claims_more_counters_than_it_has_is_refused():
     scheme = make("d_choices", 4)
     state = scheme.new_state()
-    cells = len(state.values)
-    state.values[: cells // 2] = 0
-    state.used[0] = cells // 2
-    state.counted[:] = 0
-    with pytest.raises(InputError, match=r"^(sketch|table): "):
+    table = state.sketch.table
+    claimed = len(table.values) // 2
+    table.values[:claimed] = 0
+    table.used[0] = claimed
+    rule = rf"^sketch\.table\.used: must be from 0 to 80, the number of counters, not {claimed}$"
+    with pytest.raises(InputError, match=rule):
         Router(scheme, state)

@@ -6,11 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from samples import ids, zipf
-from unskew import Fanout, InputError, Router, candidate, make, make_plan
+from unskew import InputError, Router, candidate, follow_plan, make, make_plan
 from unskew.filling import fill_up
 from unskew.plan import Frequencies, places_of
-from unskew.ring import Ring, first_workers
-from unskew.scheme import SCHEMES
+from unskew.registry import SCHEMES
+from unskew.ring import first_workers
 from unskew.schemes.d_choices import fan_out
 
 PLANNED = sorted(name for name, entry in SCHEMES.items() if "planned" in entry.modes)
@@ -27,7 +27,7 @@ def workers_of(hot, workers):
 
 
 def load_by(plan, stream=STREAM):
-    return np.bincount(Router(Fanout.from_plan(plan)).route(stream), minlength=plan.workers)
+    return np.bincount(Router(follow_plan(plan)).route(stream), minlength=plan.workers)
 
 
 @settings(deadline=None)
@@ -89,8 +89,7 @@ def test_w_choices_plans_all_workers_for_the_hottest_key():
 def test_fish_plans_by_its_classification_on_its_ring(virtual_nodes):
     workers, frequencies = 32, measured()
     plan = make_plan("fish", workers, frequencies, virtual_nodes=virtual_nodes)
-    state = make("fish", workers, virtual_nodes=virtual_nodes).new_state()
-    ring = Ring(*(getattr(state, name) for name in Ring._fields))
+    ring = make("fish", workers, virtual_nodes=virtual_nodes).new_state().ring
     top, seen = plan.hot_keys[0].share, set()
     for hot in plan.hot_keys:
         is_hot = hot.share > 1 / (4 * workers)

@@ -17,7 +17,7 @@ from unskew.experiments.fish import PAPER, setup
 from unskew.experiments.fish.rules import near
 from unskew.experiments.grid import Job, Run, Runs
 from unskew.experiments.paper import Experiment, Picture, Settings
-from unskew.scheme import registration_of
+from unskew.registry import registration_of
 from unskew.schemes.d_choices import DChoices
 from unskew.schemes.w_choices import WChoices
 from unskew.simulate import Result, simulate

@@ -21,7 +21,7 @@ SCHEME = """
 from typing import NamedTuple
 import numpy as np
 from unskew.kernels import kernel
-from unskew.scheme import register
+from unskew.registry import register
 
 class State(NamedTuple):
     nothing: np.ndarray
@@ -44,7 +44,7 @@ class Mine(NamedTuple):
 ROUTE = """
 import numpy as np
 from unskew import Router
-from unskew.scheme import registration_of
+from unskew.registry import registration_of
 
 scheme = {scheme}
 decisions = Router(scheme).route(np.arange(20, dtype=np.uint64) << np.uint64(32)).tolist()

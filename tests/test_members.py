@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 import naive
 from samples import scheme_for, zipf
 from unskew import InputError, Router, make
-from unskew.scheme import SCHEMES, WorkerReport
+from unskew.contract import Resizable, can
+from unskew.registry import SCHEMES
+from unskew.worker_report import WorkerReport
 
 STREAM = zipf(400, 50)
-RESIZABLE = sorted(name for name in SCHEMES if name in ("hash", "pkg") or hasattr(SCHEMES[name].type, "resized"))
+RESIZABLE = sorted(name for name in SCHEMES if name in ("hash", "pkg") or can(SCHEMES[name].type, Resizable))
 names = st.lists(st.integers(0, 12), min_size=1, max_size=9, unique=True)
 
 
@@ -49,18 +51,21 @@ def test_without_a_ring_keys_are_hashed_modulo_the_new_number():
     assert router.route(STREAM).tolist() == [naive.candidate(key, 0, 7) for key in STREAM.tolist()]
 
 
-def test_the_round_of_shuffle_starts_anew():
+def test_the_round_of_shuffle_goes_on_at_the_same_share():
     router = Router(make("shuffle", 5))
     router.route(STREAM[:3])
     router.workers_changed([0, 1])
-    assert router.route(STREAM[:5]).tolist() == [0, 1, 0, 1, 0]
+    assert router.route(STREAM[:5]).tolist() == [1, 0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("name", sorted(set(SCHEMES) - set(RESIZABLE)))
 def test_a_scheme_that_cannot_follow_says_so_and_goes_on_as_before(name):
     scheme = scheme_for(name, 5, STREAM)
     router, other = Router(scheme), Router(scheme)
-    with pytest.raises(InputError, match=f"^scheme: {name} cannot follow workers that come and go: it has no method "):
+    with pytest.raises(
+        InputError,
+        match=f"^scheme: {name} cannot go on when workers come or go: what it has stored is for the workers ",
+    ):
         router.workers_changed([0, 1, 2])
     assert router.route(STREAM).tolist() == other.route(STREAM).tolist()
 
@@ -68,9 +73,9 @@ def test_a_scheme_that_cannot_follow_says_so_and_goes_on_as_before(name):
 @pytest.mark.parametrize(
     ("members", "message"),
     [
-        ([], "members: must be from 1 to 2147483647 whole numbers, one a worker, not []"),
-        ([0.5], "members: must be from 1 to 2147483647 whole numbers, one a worker, not [0.5]"),
-        ([[0]], "members: must be from 1 to 2147483647 whole numbers, one a worker, not [[0]]"),
+        ([], "members: must be from 1 to 2147483647 whole numbers, one per worker, not []"),
+        ([0.5], "members: must be from 1 to 2147483647 whole numbers, one per worker, not [0.5]"),
+        ([[0]], "members: must be from 1 to 2147483647 whole numbers, one per worker, not [[0]]"),
         ([1, 1], "members: must be distinct and at least 0, not [1, 1]"),
         ([-1], "members: must be distinct and at least 0, not [-1]"),
     ],
@@ -92,7 +97,7 @@ def test_members_survive_pickle_and_bytes():
     for copy in copies:
         assert copy.members.tolist() == [0, 3, 9]
         assert copy.route(STREAM[200:]).tolist() == rest
-    with pytest.raises(InputError, match=r"^members: must be one name a worker \(3\), not 2$"):
+    with pytest.raises(InputError, match=r"^members: must be one name per worker \(3\), not 2$"):
         Router.from_bytes(router.scheme, router.to_bytes(), np.array([0, 1]))
     with pytest.raises(InputError, match=r"^members: must be distinct and at least 0, not "):
         Router.from_bytes(router.scheme, router.to_bytes(), np.array([1, 1, 1]))

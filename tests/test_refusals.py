@@ -10,9 +10,9 @@ import pytest
 
 from samples import every_scheme, scheme_for, zipf
 from unskew import SCHEMES, Frequencies, InputError, Plan, Router, key_ids, make, make_plan
-from unskew import scheme as contract
 from unskew.kernels import kernel
 from unskew.plan import HotKey
+from unskew.registry import register
 
 STREAM = zipf(400, 100)
 
@@ -41,9 +41,9 @@ def test_what_is_no_array_of_key_ids_is_refused(name, wrong, told):
 
 @every_scheme
 @pytest.mark.parametrize("times", [np.zeros(399), np.zeros(0), np.zeros((400, 1)), 0.0])
-def test_times_that_are_not_one_a_tuple_are_refused(name, times):
+def test_times_that_are_not_one_per_tuple_are_refused(name, times):
     router = Router(scheme_for(name, 10, STREAM))
-    with pytest.raises(InputError, match=r"^times: must have one entry a tuple \(400\), not shape \("):
+    with pytest.raises(InputError, match=r"^times: must have one number per tuple \(400\), not shape \("):
         router.route(STREAM, times)
     assert router.to_bytes() == Router(router.scheme).to_bytes()
 
@@ -89,7 +89,7 @@ def test_unknown_schemes_are_refused_with_those_allowed():
 
 def test_a_name_is_registered_once():
     with pytest.raises(InputError, match=r"^scheme: the name 'pkg' is taken by PartialKey$"):
-        contract.register("pkg", choose=None, paper="", when="")(type("Other", (), {}))
+        register("pkg", choose=None, paper="", when="")(type("Other", (), {}))
     assert SCHEMES["pkg"].type.__name__ == "PartialKey"
 
 
@@ -146,7 +146,7 @@ def test_a_router_refuses_the_state_of_another():
 
 def test_a_scheme_that_chooses_a_worker_that_is_not_there_is_stopped():
     router = Router(make("pkg", 4))
-    router._entry = dataclasses.replace(router._entry, choose=_beyond)
+    router._registration = dataclasses.replace(router._registration, choose=_beyond)
     with pytest.raises(InputError, match=r"^scheme: pkg chose worker 9, not one of 0\.\.3"):
         router.route(np.arange(3, dtype=np.uint64))
 

@@ -10,9 +10,9 @@ from rich.console import Console
 from unskew.errors import InputError
 from unskew.hashing import NULL_KEY_ID, candidate, key_ids
 from unskew.plan import Frequencies
+from unskew.registry import SCHEMES, make
 from unskew.report import KeyCounts, Report, report_on
 from unskew.report.forecast import MOST_WORKERS, TUPLES, miniature
-from unskew.scheme import SCHEMES, make
 from unskew.simulate import simulate
 from unskew.streams import Zipf
 

@@ -155,13 +155,14 @@ def test_the_nodes_of_a_name_are_where_spark_puts_its_rows():
 def test_a_damaged_ring_is_refused():
     good = ring_of([5, 6, 7], 4)
     first_workers(good, SOME_KEYS[0], 2)
-    check_ring(good, 3)
-    for damaged, wrong in (
-        (good._replace(node_worker=good.node_worker + 1), "not one of 3 workers"),
-        (good._replace(node_worker=good.node_worker * 0), "not one of 3 workers"),
-        (good._replace(node_position=good.node_position[::-1].copy()), "not in order"),
-        (good._replace(bucket_start=good.bucket_start + 1), "not in order"),
-        (good._replace(walk_of=good.walk_of + 2), "walk that is yet to come"),
+    check_ring("ring", good, 3)
+    positions, walks = good.node_position, good.walk_of
+    for damaged, rule in (
+        (good._replace(node_worker=good.node_worker + 1), "node_worker: must name all workers from 0 to 2, not 3 of"),
+        (good._replace(node_worker=good.node_worker * 0), "node_worker: must name all workers from 0 to 2, not 1 of"),
+        (good._replace(node_position=positions[::-1].copy()), "node_position: must ascend, but .* comes after"),
+        (good._replace(bucket_start=good.bucket_start + 1), "bucket_start: bucket 0 must start at node 0, not at 1"),
+        (good._replace(walk_of=walks + 2), r"walk_of: must be from 0 to 1 \(walks\), not 3"),
     ):
-        with pytest.raises(InputError, match=f"^data: .*{wrong}"):
-            check_ring(damaged, 3)
+        with pytest.raises(InputError, match=rf"^ring\.{rule}"):
+            check_ring("ring", damaged, 3)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from naive_heads import SpaceSaving as Twin
@@ -13,7 +13,7 @@ from unskew import InputError
 from unskew.key_table import EMPTY, fill, find, new_table, remove
 from unskew.least import least, new_least
 from unskew.sketches import space_saving
-from unskew.sketches.space_saving import check_sketch, count_key, count_keys, decay, merge, missed, new_sketch
+from unskew.sketches.space_saving import check_sketch, count_key, count_keys, decay, new_sketch
 
 sizes = st.integers(1, 30)
 
@@ -25,7 +25,7 @@ def sketch_of(stream, counters):
 
 
 def triples(sketch):
-    used = int(sketch.used[0])
+    used = int(sketch.table.used[0])
     columns = (sketch.counted[:used], sketch.counts[:used], sketch.errors[:used])
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -35,10 +35,10 @@ def check_bounds(sketch, stream, within=0.0):
     true, counters, tuples = Counter(stream.tolist()), len(sketch.counts), len(stream)
     for key, count, error in triples(sketch):
         assert count - error - within <= true[key] <= count + within
-        assert error <= missed(sketch) + within
-    assert missed(sketch) <= tuples / counters + within
+        assert error <= sketch.counts.min() + within
+    assert sketch.counts.min() <= tuples / counters + within
     unseen = set(true) - {key for key, _, _ in triples(sketch)}
-    assert all(true[key] <= missed(sketch) + within for key in unseen)
+    assert all(true[key] <= sketch.counts.min() + within for key in unseen)
     assert all(true[key] <= tuples / counters for key in unseen)
     assert sketch.total[0] == pytest.approx(tuples)
 
@@ -54,7 +54,7 @@ def test_counts_as_its_twin(stream, counters):
         counter = count_key(sketch, key)
         assert [sketch.counted[counter], sketch.counts[counter], sketch.errors[counter]] == twin.count(int(key))
     assert triples(sketch) == [tuple(counter) for counter in twin.counters]
-    check_sketch(sketch)
+    check_sketch("sketch", sketch)
 
 
 @given(stream=streams, counters=sizes, every=st.integers(1, 40), factor=st.sampled_from([0.2, 0.5, 0.9, 1 / 3, 1]))
@@ -68,7 +68,7 @@ def test_decays_as_its_twin(stream, counters, every, factor):
             twin.decay(factor)
     assert triples(sketch) == [tuple(counter) for counter in twin.counters]
     assert sketch.total[0] == twin.total
-    check_sketch(sketch)
+    check_sketch("sketch", sketch)
 
 
 @any_stream
@@ -94,7 +94,7 @@ def test_decayed_counts_bound_the_decayed_true_counts(stream, counters, factor, 
     rounding = 1e-9
     for key, count, error in triples(sketch):
         assert count - error - rounding <= true[key] <= count + rounding
-    assert missed(sketch) <= sketch.total[0] / counters + rounding
+    assert sketch.counts.min() <= sketch.total[0] / counters + rounding
     assert sketch.counts.sum() == pytest.approx(sketch.total[0])
 
 
@@ -105,75 +105,70 @@ def test_a_queue_is_made_anew_seldom():
     sketch = new_sketch(counters)
     for key in stream:
         count_key(sketch, key)
-        made += sketch.beyond[0] != before
-        before = sketch.beyond[0]
+        made += sketch.smallest.beyond[0] != before
+        before = sketch.smallest.beyond[0]
     assert made <= len(stream) / counters + 1
-
-
-# ---------------------------------------------------------------- merging
-
-
-@given(one=streams, other=streams, counters=sizes)
-def test_merged_sketches_bound_the_true_counts_of_both(one, other, counters):
-    merged = merge(sketch_of(one, counters), sketch_of(other, counters))
-    check_bounds(merged, np.concatenate([one, other]))
-    check_sketch(merged)
-    assert merged.counts.sum() <= merged.total[0]
-
-
-@given(parts=st.lists(streams, min_size=2, max_size=5), counters=sizes)
-@settings(max_examples=50)
-def test_merges_of_merges_keep_the_bounds_and_count_on(parts, counters):
-    merged = sketch_of(parts[0], counters)
-    for part in parts[1:-1]:
-        merged = merge(merged, sketch_of(part, counters))
-    count_keys(merged, parts[-1])
-    check_bounds(merged, np.concatenate(parts))
-    check_sketch(merged)
-
-
-@given(one=streams, other=streams, counters=sizes)
-def test_the_order_of_a_merge_does_not_matter(one, other, counters):
-    a, b = sketch_of(one, counters), sketch_of(other, counters)
-    assert triples(merge(a, b)) == triples(merge(b, a))
-
-
-def test_a_merge_leaves_both_as_they_were_and_wants_equal_capacities():
-    a, b = sketch_of(zipf(300, 50), 10), sketch_of(zipf(300, 50, seed=1), 10)
-    before = triples(a), triples(b)
-    count_keys(merge(a, b), zipf(100, 50))
-    assert (triples(a), triples(b)) == before
-    with pytest.raises(InputError, match=r"^sketch: only equally many counters merge, not 10 and 11$"):
-        merge(a, new_sketch(11))
 
 
 # ---------------------------------------------------------------- damage
 
 
-def test_a_damaged_sketch_is_refused():
+def damaged_sketches():
+    """What is wrong, with the field, the value and the range that the refusal names."""
     good = sketch_of(zipf(500, 80), 20)
-    check_sketch(good)
+    check_sketch("sketch", good)
+    table, queue = good.table, good.smallest
     other_key = good.counted.copy()
     other_key[3] += np.uint64(1)
-    full = good.values.copy()
-    full[full == EMPTY] = 0
-    for damaged in (
-        good._replace(values=full),
-        good._replace(values=np.where(good.values == 3, np.int32(20), good.values)),
-        good._replace(values=np.where(good.values == 3, np.int32(4), good.values)),
-        good._replace(used=good.used - 1),
-        good._replace(counted=other_key),
-        good._replace(counts=good.counts * np.nan),
-        good._replace(counts=-good.counts),
-        good._replace(errors=good.errors + 2.0**54),
-        good._replace(waiting=good.waiting + 20),
-        good._replace(waiting=good.waiting - 20),
-        good._replace(span=np.array([0, 21])),
-        good._replace(span=np.array([-1, 3])),
-        good._replace(beyond=np.array([np.inf])),
-    ):
-        with pytest.raises(InputError, match=r"^(table|queue|sketch): "):
-            check_sketch(damaged)
+    full = np.where(table.values == EMPTY, np.int32(0), table.values)
+    cells = len(table.values)
+
+    def with_values(values):
+        return good._replace(table=table._replace(values=values.astype(np.int32)))
+
+    return [
+        (with_values(full), rf"table\.values: at most {cells // 2} of {cells} cells may be filled, not {cells}"),
+        (with_values(table.values[:-1]), rf"table\.values: must have {cells} cells, as keys have, not {cells - 1}"),
+        (with_values(np.where(table.values == 3, 20, table.values)), r"table\.values: must be -1 .* 0 to 19, not 20"),
+        (
+            with_values(np.where(table.values == 3, 4, table.values)),
+            r"table: must lead from key 0x\w+ to its counter 3",
+        ),
+        (
+            good._replace(table=table._replace(used=table.used - 1)),
+            r"table\.used: must be \[20\], the number of filled cells, not \[19\]",
+        ),
+        (good._replace(counted=other_key), r"table: must lead from key 0x\w+ to its counter 3"),
+        (good._replace(counts=good.counts * np.nan), r"counts: must be from 0 to under 9007199254740992, not nan"),
+        (good._replace(counts=-good.counts), r"counts: must be from 0 to under 9007199254740992, not -"),
+        (good._replace(errors=good.errors + 2.0**54), r"errors: must be from 0 to under 9007199254740992, not 1\.8"),
+        (
+            good._replace(smallest=queue._replace(waiting=queue.waiting + 20)),
+            r"smallest\.waiting: must be positions from 0 to 19, not 2",
+        ),
+        (
+            good._replace(smallest=queue._replace(waiting=queue.waiting - 20)),
+            r"smallest\.waiting: must be positions from 0 to 19, not -",
+        ),
+        (
+            good._replace(smallest=queue._replace(span=np.array([0, 21]))),
+            r"smallest\.span: must be two numbers in order, from 0 to 20, not \[0, 21\]",
+        ),
+        (
+            good._replace(smallest=queue._replace(span=np.array([-1, 3]))),
+            r"smallest\.span: must be two numbers in order, from 0 to 20, not \[-1, 3\]",
+        ),
+        (
+            good._replace(smallest=queue._replace(beyond=np.array([np.inf]))),
+            r"smallest\.beyond: must be a finite number, not inf",
+        ),
+    ]
+
+
+@pytest.mark.parametrize(("damaged", "rule"), damaged_sketches())
+def test_a_damaged_sketch_is_refused_by_field_value_and_range(damaged, rule):
+    with pytest.raises(InputError, match=rf"^sketch\.{rule}"):
+        check_sketch("sketch", damaged)
 
 
 # ---------------------------------------------------------------- what it is made of

@@ -1,24 +1,18 @@
-"""The naive twin of every scheme: stream of key ids, workers, parameters -> list of workers."""
+"""Finds the naive twin of a scheme: the function ``naive_NAME`` of one of the files ``tests/naive*.py``."""
 
-import naive
-import naive_bounds
-import naive_cg
-import naive_fish
-import naive_heads
+from importlib import import_module
+from pathlib import Path
 
-TWINS = {
-    "bounded": naive_bounds.bounded,
-    "cg": naive_cg.cg,
-    "d_choices": naive_heads.head_and_tail,
-    "fanout": naive.fanout,
-    "fish": naive_fish.fish,
-    "hash": naive.key_grouping,
-    "off_greedy": naive.off_greedy,
-    "on_greedy": naive.on_greedy,
-    "pkg": naive.greedy_d,
-    "porc": naive_bounds.porc,
-    "potc": naive.static_potc,
-    "random_two": naive_bounds.random_two,
-    "shuffle": naive.shuffle,
-    "w_choices": naive_heads.w_choices,
-}
+import pytest
+
+FILES = sorted(path.stem for path in Path(__file__).parent.glob("naive*.py"))
+
+
+def twin_of(name):
+    """The twin of the scheme called `name`: stream of key ids, workers, parameters -> list of workers."""
+    for file in FILES:
+        twin = getattr(import_module(file), f"naive_{name}", None)
+        if callable(twin):
+            return twin
+    wanted = f"naive_{name}(stream, workers, **parameters) in tests/naive_{name}.py"
+    return pytest.fail(f"the scheme {name} has no naive twin: write {wanted}")

@@ -7,6 +7,7 @@ import numpy as np
 from unskew.errors import InputError
 
 MOST = 2**63 - 1  # of the integers that kernels count with
+MOST_WORKERS = 2**31 - 1  # Spark counts partitions in an int
 
 
 def is_integer(value: Any, least: int, most: int = MOST) -> bool:
@@ -39,6 +40,11 @@ def require_integer(name: str, value: Any, least: int, most: int = MOST, what: s
 def require_number(name: str, value: Any, rule: str, least: float, most: float) -> None:
     """InputError, which says `rule`, unless `value` is a number from `least` to `most`."""
     require(name, value, rule, is_number(value, least, most))
+
+
+def require_workers(workers: Any) -> None:
+    """InputError unless there can be so many workers."""
+    require_integer("workers", workers, 1, MOST_WORKERS)
 
 
 def _written(limit: int) -> str:

@@ -1,12 +1,11 @@
 """A growing map from key id to a small number (a worker, a row): open addressing with linear probing.
 
-The low half of a key id is a hash already (xxhash64), so it is the cell. Kernels `find` and fill cells; between batches
-`with_room` doubles the table before it is more than half full. 24 to 48 bytes a key.
-
-All functions take any NamedTuple that has a table's three fields, so that a scheme's state can be one.
+The low half of a key id is a hash already (xxhash64), so its lowest bits are the number of the key's cell. Kernels
+`find` and fill cells; between batches `with_room` doubles the table before it is more than half full. 24 to 48 bytes
+per key. `find` takes any NamedTuple with `keys` and `values`, such as a scheme that has a fixed table.
 """
 
-from typing import Any, NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +24,7 @@ class KeyTable(NamedTuple):
 
 
 def new_table(cells: int = SMALLEST) -> KeyTable:
+    """An empty table; `cells` is a power of two."""
     return KeyTable(np.zeros(cells, np.uint64), np.full(cells, EMPTY, np.int32), np.zeros(1, np.int64))
 
 
@@ -70,26 +70,33 @@ def _refill(table, larger):
             fill(larger, find(larger, key), key, table.values[cell])
 
 
-Table = TypeVar("Table", bound=Any)
+def check_table(name: str, table: KeyTable, below: int) -> None:
+    """InputError unless the arrays of `name` are a table whose values are under `below`: kernels rely on it for their
+    memory."""
+    check_cells(name, table.keys, table.values, below)
+    filled = int((table.values != EMPTY).sum())
+    if table.used.shape != (1,) or table.used[0] != filled:
+        raise InputError(
+            f"{name}.used: must be [{filled}], the number of filled cells, not {table.used.tolist()!s:.40}"
+        )
 
 
-def check_table(table: Any, below: int) -> None:
-    """InputError unless the arrays are a table whose values are under `below`: kernels rely on it for their memory."""
-    check_cells(table.keys, table.values, below)
-    if table.used.shape != (1,) or table.used[0] != (table.values != EMPTY).sum():
-        raise InputError("table: it does not know how many keys it has")
-
-
-def check_cells(keys: npt.NDArray[np.uint64], values: npt.NDArray[np.int32], below: int) -> None:
+def check_cells(name: str, keys: npt.NDArray[np.uint64], values: npt.NDArray[np.int32], below: int) -> None:
     """InputError unless every search in the table ends, and every value is under `below`."""
-    cells, filled = len(keys), int((values != EMPTY).sum())
-    if keys.shape != values.shape or not cells or cells & (cells - 1) or 2 * filled > cells:
-        raise InputError("table: it is not a table of keys")
-    if not EMPTY <= values.min() <= values.max() < max(below, 0):
-        raise InputError(f"table: it has a value that is not under {below}; it was made for another number")
+    cells = len(keys)
+    if keys.shape != values.shape:
+        raise InputError(f"{name}.values: must have {cells} cells, as keys have, not {len(values)}")
+    if not cells or cells & (cells - 1):
+        raise InputError(f"{name}.keys: the number of cells must be a power of two, not {cells}")
+    filled = int((values != EMPTY).sum())
+    if 2 * filled > cells:
+        raise InputError(f"{name}.values: at most {cells // 2} of {cells} cells may be filled, not {filled}")
+    wrong = values[(values < EMPTY) | (values >= max(below, 0))]
+    if len(wrong):
+        raise InputError(f"{name}.values: must be {EMPTY} (empty) or from 0 to {below - 1}, not {wrong[0]}")
 
 
-def with_room(table: Table, more: int) -> Table:
+def with_room(table: KeyTable, more: int) -> KeyTable:
     """The table, or a larger copy, that stays at most half full with `more` new keys."""
     cells = len(table.keys)
     while 2 * (int(table.used[0]) + more) > cells:
@@ -97,6 +104,5 @@ def with_room(table: Table, more: int) -> Table:
     if cells == len(table.keys):
         return table
     larger = new_table(cells)
-    _refill(KeyTable(table.keys, table.values, table.used), larger)
-    grown: Table = table._replace(**larger._asdict())
-    return grown
+    _refill(table, larger)
+    return larger

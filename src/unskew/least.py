@@ -5,11 +5,9 @@ number is under m + 1, in the order of (number, position), stays right by itself
 m + 1, beyond everything in the queue, and is skipped. When the queue is used up it is made anew, and the smallest is
 then at least m + 1. With numbers that sum to N, n of them, that happens at most N/n + 1 times: N + n steps in all.
 Whole numbers need no sorting (all in a queue are equal); others do, a logarithm more.
-
-All functions take any NamedTuple that has a queue's three fields.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -106,10 +104,14 @@ def _later(numbers, one, other):
     return numbers[one] > numbers[other] or (numbers[one] == numbers[other] and one > other)
 
 
-def check_least(queue: Any) -> None:
+def check_least(name: str, queue: Least) -> None:
     """InputError unless the queue stays within its arrays: kernels rely on it for their memory."""
-    begin, end = queue.span
+    begin, end = queue.span.tolist()
     positions = len(queue.waiting)
-    inside = ((queue.waiting >= 0) & (queue.waiting < positions)).all()
-    if not (0 <= begin <= end <= positions and inside and np.isfinite(queue.beyond).all()):
-        raise InputError("queue: it is not a queue of positions")
+    if not 0 <= begin <= end <= positions:
+        raise InputError(f"{name}.span: must be two numbers in order, from 0 to {positions}, not {[begin, end]}")
+    outside = queue.waiting[(queue.waiting < 0) | (queue.waiting >= positions)]
+    if len(outside):
+        raise InputError(f"{name}.waiting: must be positions from 0 to {positions - 1}, not {outside[0]}")
+    if not np.isfinite(queue.beyond[0]):
+        raise InputError(f"{name}.beyond: must be a finite number, not {queue.beyond[0]}")

@@ -24,11 +24,10 @@ Choices made here:
       kilobytes              3     13     50     99    198    394   1574
 
 Look-up: the nodes are sorted, and an index over the high bits of the position says where to start; there are at least
-as many buckets as nodes, so that one more node is looked at on average. All kernels take any NamedTuple with a ring's
-fields, so that a scheme's state can be one.
+as many buckets as nodes, so that one more node is looked at on average.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -70,16 +69,25 @@ def new_ring(names: Names, virtual_nodes: int) -> Ring:
     )
 
 
-def check_ring(ring: Any, workers: int) -> None:
-    """InputError unless the arrays are a ring of `workers` workers: kernels rely on it for memory and to end a walk."""
+def check_ring(name: str, ring: Ring, workers: int) -> None:
+    """InputError unless the arrays of the state's part `name` are a ring of `workers` workers: kernels rely on it for
+    memory and to end a walk."""
     positions, buckets = ring.node_position, len(ring.bucket_start)
+    falls = np.flatnonzero(positions[1:] < positions[:-1])
+    if len(falls):
+        low, high = positions[falls[0] + 1], positions[falls[0]]
+        raise InputError(f"{name}.node_position: must ascend, but {low} comes after {high}")
     starts = np.searchsorted(positions, np.arange(buckets) * (POSITIONS // buckets))
-    if (positions[1:] < positions[:-1]).any() or not np.array_equal(ring.bucket_start, starts):
-        raise InputError("data: the nodes of the ring are not in order")
+    wrong = np.flatnonzero(ring.bucket_start != starts)
+    if len(wrong):
+        bucket = wrong[0]
+        found, right = ring.bucket_start[bucket], starts[bucket]
+        raise InputError(f"{name}.bucket_start: bucket {bucket} must start at node {right}, not at {found}")
     if not np.array_equal(np.unique(ring.node_worker), np.arange(workers)):
-        raise InputError(f"data: the ring is not one of {workers} workers")
+        found = f"{len(np.unique(ring.node_worker))} of them up to {ring.node_worker.max(initial=-1)}"
+        raise InputError(f"{name}.node_worker: must name all workers from 0 to {workers - 1}, not {found}")
     if ring.walk_of.max() > ring.walks[0]:
-        raise InputError("data: the ring has been in a walk that is yet to come")
+        raise InputError(f"{name}.walk_of: must be from 0 to {ring.walks[0]} (walks), not {ring.walk_of.max()}")
 
 
 @kernel

@@ -13,8 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError, Plan, Router, make
 from unskew.aggregates import Count
-from unskew.scheme import WorkerReport
 from unskew.spark import Feedback, aggregate, apply_split, repartition
+from unskew.worker_report import WorkerReport
 
 W = 4
 Batches = Iterator[pa.RecordBatch]

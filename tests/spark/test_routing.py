@@ -177,7 +177,7 @@ OWN_SCHEME = """
 from typing import NamedTuple
 import numpy as np
 from unskew.kernels import kernel
-from unskew.scheme import register
+from unskew.registry import register
 
 class State(NamedTuple):
     nothing: np.ndarray

@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 
 from unskew.calls import parse_assignment, parse_call
 from unskew.checks import require_integer
+from unskew.contract import Scheme
 from unskew.errors import InputError
-from unskew.scheme import SCHEMES, Registration, Scheme, make, registration
+from unskew.registry import SCHEMES, Registration, lookup, make
 from unskew.simulate import Keys, Queues
 
 
@@ -43,7 +44,7 @@ def _read(text: str) -> tuple[Registration, dict[str, object]]:
         raise InputError(f"scheme: must be a name or NAME(parameter=value), not {text!r}; allowed names are {allowed}")
     if "workers" in call.named:
         raise InputError(f"scheme: {text!r}: the number of workers is set by --workers")
-    return registration(call.name), call.named
+    return lookup(call.name), call.named
 
 
 def make_queues(

@@ -10,11 +10,11 @@ from typing import Annotated
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
+from unskew.checks import require_workers
 from unskew.cli.output import check_can_write, console, notes, print_json
 from unskew.errors import InputError
 from unskew.plan import require_sample
 from unskew.report import PURPOSES, Report
-from unskew.scheme import require_workers
 
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))

@@ -14,9 +14,9 @@ import typer
 from unskew import Router, salts_for
 from unskew.cli.choosing import make_schemes
 from unskew.cli.output import check_can_write, console, print_json, progress_bar
+from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.hashing import key_ids
-from unskew.scheme import Scheme
 from unskew.simulate import Keys, frequencies
 from unskew.simulate.simulator import Progress
 from unskew.streams import CHUNK, File

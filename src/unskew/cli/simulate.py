@@ -13,8 +13,9 @@ from rich.table import Table
 from unskew import simulate as simulator
 from unskew.cli.choosing import make_queues, make_schemes
 from unskew.cli.output import check_can_write, console, group_size, notes, print_json, progress_bar, sparkline
+from unskew.contract import Listening, Scheme, can
 from unskew.plots import check_picture, save_runs
-from unskew.scheme import Scheme, registration, registration_of
+from unskew.registry import lookup, registration_of
 from unskew.simulate import Keys, Queues, Result, parse_event
 from unskew.streams import parse
 
@@ -128,7 +129,7 @@ def simulate(
 
 def _remark(results: Sequence[Result], schemes: Sequence[Scheme], queues: Queues | None) -> None:
     """Say what the user may not have meant."""
-    deaf = [registration_of(scheme).name for scheme in schemes if hasattr(scheme, "observe")]
+    deaf = [registration_of(scheme).name for scheme in schemes if can(scheme, Listening)]
     if deaf and queues is None:
         listen = f"{', '.join(dict.fromkeys(deaf))} {'listens' if len(set(deaf)) == 1 else 'listen'} to workers"
         notes.print(
@@ -238,6 +239,6 @@ def _counted(number: int, what: str) -> str:
 
 def name_of(result: Result) -> str:
     """The scheme, with those of its parameters that are not at their default."""
-    defaults = registration(result.scheme).parameters
+    defaults = lookup(result.scheme).parameters
     shown = ", ".join(f"{name}={value}" for name, value in result.params.items() if defaults.get(name, value) != value)
     return f"{result.scheme}({shown})" if shown else result.scheme

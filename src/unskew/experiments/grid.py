@@ -9,8 +9,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from unskew.contract import Scheme
 from unskew.errors import InputError
-from unskew.scheme import Scheme, registration, registration_of
+from unskew.registry import lookup, registration_of
 from unskew.simulate import Queues, Result, frequencies, simulate
 from unskew.streams import Stream
 
@@ -69,7 +70,7 @@ def _fitted(schemes: Sequence[Any], stream: Stream) -> list[Scheme]:
         return list(schemes)
     keys = frequencies(stream)
     return [
-        registration(scheme.name).type.fit(scheme.workers, keys.ids, keys.counts) if isinstance(scheme, Fit) else scheme
+        lookup(scheme.name).type.fit(scheme.workers, keys.ids, keys.counts) if isinstance(scheme, Fit) else scheme
         for scheme in schemes
     ]
 

@@ -18,10 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.contract import Scheme
 from unskew.hashing import KeyIds
+from unskew.planning import make_plan
+from unskew.registry import SCHEMES, Registration, make
 from unskew.report.counts import KeyCounts
-from unskew.scheme import SCHEMES, Registration, Router, Scheme, make, make_plan
-from unskew.schemes import Fanout
+from unskew.router import Router
+from unskew.schemes.fanout import follow_plan
 
 TUPLES = 1_000_000  # at most, to measure loads
 TUPLES_FOR_REPLICAS = 250_000
@@ -122,7 +125,7 @@ def _schemes(counts: KeyCounts, workers: int) -> Iterator[tuple[str, str, Callab
     """Name, mode, and the scheme for a miniature."""
     for name, entry in SCHEMES.items():
         if "planned" in entry.modes:
-            planned = Fanout.from_plan(make_plan(name, workers, counts.top))
+            planned = follow_plan(make_plan(name, workers, counts.top))
             yield name, "planned", lambda small, scheme=planned: scheme  # type: ignore[misc]
         if "online" in entry.modes:
             online = make(name, workers)
@@ -142,17 +145,8 @@ def _route(scheme: Scheme, small: Miniature) -> npt.NDArray[np.int64]:
     chosen = np.empty(len(small.tuples), np.int64)
     ids = small.ids[small.tuples]
     for source in range(SOURCES):
-        chosen[source::SOURCES] = _router(scheme, source).route(ids[source::SOURCES])
+        chosen[source::SOURCES] = Router(scheme, source=source).route(ids[source::SOURCES])
     return chosen
-
-
-def _router(scheme: Scheme, source: int) -> Router:
-    """The router of a source. A plan's keys start at any of their places, as on Spark, where content decides."""
-    router = Router(scheme)
-    if isinstance(scheme, Fanout):
-        generator = np.random.Generator(np.random.PCG64(source))
-        router.state.turn[:] = generator.integers(0, np.diff(scheme.first_place))
-    return router
 
 
 def _replicas_a_key(chosen: npt.NDArray[np.int64], small: Miniature, workers: int) -> float:

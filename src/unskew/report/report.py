@@ -12,10 +12,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from unskew.checks import require_workers
+from unskew.registry import lookup
 from unskew.report.advice import ENOUGH, Advice, advise, purpose, remarks
 from unskew.report.counts import KeyCounts, ZipfFit, percent
 from unskew.report.forecast import MOST_WORKERS, Forecast, forecasts
-from unskew.scheme import registration, require_workers
 
 SHOWN = 10  # top keys
 LONGEST_BAR = 30  # characters
@@ -71,7 +72,7 @@ class Report:
             return ""
         keys = repr(self.columns[0]) if len(self.columns) == 1 else repr(list(self.columns))
         how = f'workers={self.workers}, scheme="{self.advice.scheme}"'
-        if self.advice.mode != registration(self.advice.scheme).modes[0]:
+        if self.advice.mode != lookup(self.advice.scheme).modes[0]:
             how += f', mode="{self.advice.mode}"'
         if self.for_ == "stateful":
             return f"from unskew.spark import salted\n\nrouted = salted(df, {keys}, {how})"

@@ -16,26 +16,23 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_integer
 from unskew.kernels import kernel
 from unskew.members import Names
+from unskew.registry import register
 from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, home_node, new_ring
-from unskew.scheme import register, require_integer
 from unskew.schemes.porc import carried_sent, check_epsilon, check_sent, has_room, send
 
 
 class State(NamedTuple):
     sent: npt.NDArray[np.int64]  # [workers] tuples this source has sent to each worker
     total: npt.NDArray[np.int64]  # [1] their sum, before the present tuple
-    node_position: npt.NDArray[np.uint32]  # this and the next four: a Ring
-    node_worker: npt.NDArray[np.int32]
-    bucket_start: npt.NDArray[np.int32]
-    walk_of: npt.NDArray[np.int64]
-    walks: npt.NDArray[np.int64]
+    ring: Ring
 
 
 @kernel
 def choose(scheme, state, key, now):
-    ring = Ring(state.node_position, state.node_worker, state.bucket_start, state.walk_of, state.walks)
+    ring = state.ring
     node = home_node(ring, key)
     while not has_room(state, scheme.epsilon, ring.node_worker[node]):
         node = node + 1 if node + 1 < len(ring.node_worker) else 0
@@ -62,14 +59,14 @@ class BoundedLoads(NamedTuple):
 
     def new_state(self) -> State:
         ring = new_ring(np.arange(self.workers), self.virtual_nodes)
-        return State(np.zeros(self.workers, np.int64), np.zeros(1, np.int64), *ring)
+        return State(np.zeros(self.workers, np.int64), np.zeros(1, np.int64), ring)
 
     def check_state(self, state: State) -> None:
         check_sent(state)
-        check_ring(state, self.workers)
+        check_ring("ring", state.ring, self.workers)
 
     def resized(self, state: State, before: Names, after: Names) -> "tuple[BoundedLoads, State]":
         scheme = self._replace(workers=len(after))
         scheme.check()
         sent, total = carried_sent(state, before, after)
-        return scheme, State(sent, total, *new_ring(after, self.virtual_nodes))
+        return scheme, State(sent, total, new_ring(after, self.virtual_nodes))

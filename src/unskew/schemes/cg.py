@@ -58,11 +58,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_integer, require_number
 from unskew.errors import InputError
 from unskew.kernels import kernel
-from unskew.members import Names, WorkerReport
-from unskew.scheme import register, require_integer, require_number
+from unskew.members import Names
+from unskew.registry import register
 from unskew.schemes.porc import MOST_TUPLES, check_sent, first_with_room, send
+from unskew.worker_report import WorkerReport
 
 MOST_VIRTUAL = 2**22
 Counts = npt.NDArray[np.int64]
@@ -134,15 +136,19 @@ class ConsistentGrouping(NamedTuple):
 
     def check_state(self, state: State) -> None:
         check_sent(state)
-        if state.holder.min() < 0 or state.holder.max() >= self.workers:
-            raise InputError(f"data: holder must name workers from 0 to {self.workers - 1}")
+        outside = state.holder[(state.holder < 0) | (state.holder >= self.workers)]
+        if len(outside):
+            raise InputError(f"holder: must be workers from 0 to {self.workers - 1}, not {outside[0]}")
         held = np.bincount(state.holder, minlength=self.workers)
         if held.min() == 0 or (state.asks < 0)[held == 1].any():
-            raise InputError("data: each worker must hold a virtual worker, and not ask for less where it is the last")
+            raise InputError(
+                "holder, asks: each worker must hold a virtual worker, and one that has no other must not ask for less"
+            )
         highest = np.array([max(state.asks.max(), -state.asks.min()), state.came.max(), state.overloaded.max()])
         least = min(state.came.min(), state.overloaded.min())
         if least < 0 or (highest > state.last).any() or state.last.max() > MOST_TUPLES:
-            raise InputError(f"data: last must be from the highest asks, came and overloaded to {MOST_TUPLES}")
+            rule = f"must be from {highest.tolist()} (the highest asks, came, overloaded) to {MOST_TUPLES}"
+            raise InputError(f"last: {rule}, not {state.last.tolist()}; came and overloaded: from 0 on, not {least}")
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Queue the wishes of the workers, and pair them."""

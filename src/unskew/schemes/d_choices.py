@@ -27,12 +27,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_integer, require_number
+from unskew.contract import Loads
 from unskew.errors import InputError
 from unskew.kernels import allocating_kernel, kernel
-from unskew.least import new_least, sort_positions
+from unskew.least import Least, new_least, sort_positions
 from unskew.members import Names
 from unskew.plan import Frequencies, Plan
-from unskew.scheme import register, require_number
+from unskew.registry import register
 from unskew.schemes.head import (
     check_head,
     check_head_state,
@@ -44,27 +46,16 @@ from unskew.schemes.head import (
     threshold,
 )
 from unskew.schemes.pkg import least_loaded_of
-from unskew.sketches.space_saving import count_key, new_sketch
+from unskew.sketches.space_saving import SpaceSaving, count_key, new_sketch
 
 GROWTH = 8.0  # d is found anew when the stream has grown by one in so many tuples
 MOST_PER_COUNTER = 4.0  # or by so many tuples per counter, if that is less
 
 
 class State(NamedTuple):
-    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
-    keys: npt.NDArray[np.uint64]  # this and the next nine: a SpaceSaving sketch of the keys
-    values: npt.NDArray[np.int32]
-    used: npt.NDArray[np.int64]
-    counted: npt.NDArray[np.uint64]
-    counts: npt.NDArray[np.float64]
-    errors: npt.NDArray[np.float64]
-    total: npt.NDArray[np.float64]
-    waiting: npt.NDArray[np.int64]
-    span: npt.NDArray[np.int64]
-    beyond: npt.NDArray[np.float64]
-    idle: npt.NDArray[np.int64]  # this and the next two: the queue of the least loaded workers, see least.Least
-    idle_span: npt.NDArray[np.int64]
-    idle_beyond: npt.NDArray[np.float64]
+    load: Loads  # int64[workers], tuples this source believes each worker got
+    sketch: SpaceSaving  # of the keys
+    idle: Least  # the queue of the least loaded workers
     choices: npt.NDArray[np.int64]  # [1] d
     due: npt.NDArray[np.float64]  # [1] number of the tuple at which it is found anew
 
@@ -109,25 +100,26 @@ def _sums_of_largest(shares):
 @allocating_kernel
 def _find_choices(scheme, state):
     """d for the present head, and when to look again."""
-    tuples = state.total[0]
-    shares = np.empty(state.used[0], np.float64)
+    sketch = state.sketch
+    tuples = sketch.total[0]
+    shares = np.empty(sketch.table.used[0], np.float64)
     keys, tail_share = 0, 1.0
     for counter in range(len(shares)):
-        if is_head(scheme, state, counter):
-            shares[keys] = (state.counts[counter] - state.errors[counter]) / tuples
+        if is_head(scheme, sketch, counter):
+            shares[keys] = (sketch.counts[counter] - sketch.errors[counter]) / tuples
             tail_share -= shares[keys]
             keys += 1
     state.choices[0] = fan_out(shares[:keys], tail_share, scheme.workers, scheme.epsilon)
-    state.due[0] = tuples + max(1.0, min(tuples / GROWTH, MOST_PER_COUNTER * len(state.counts)))
+    state.due[0] = tuples + max(1.0, min(tuples / GROWTH, MOST_PER_COUNTER * len(sketch.counts)))
 
 
 @kernel
 def choose(scheme, state, key, now):
-    counter = count_key(state, key)
-    if state.total[0] >= state.due[0]:
+    counter = count_key(state.sketch, key)
+    if state.sketch.total[0] >= state.due[0]:
         _find_choices(scheme, state)
     first = 2 * scheme.seed
-    if not is_head(scheme, state, counter):
+    if not is_head(scheme, state.sketch, counter):
         worker = least_loaded_of(state.load, key, first, first + 2)
     elif state.choices[0] < scheme.workers:
         worker = least_loaded_of(state.load, key, first, first + state.choices[0])
@@ -157,14 +149,22 @@ class DChoices(NamedTuple):
         require_number("epsilon", self.epsilon, "a share from 0 to under 1", 0.0, np.nextafter(1.0, 0.0))
 
     def new_state(self) -> State:
-        load = np.zeros(self.workers, np.int64)
-        queue = new_least(self.workers)
-        return State(load, *new_sketch(counters_of(self)), *queue, np.full(1, min(2, self.workers)), np.zeros(1))
+        return State(
+            load=np.zeros(self.workers, np.int64),
+            sketch=new_sketch(counters_of(self)),
+            idle=new_least(self.workers),
+            choices=np.full(1, min(2, self.workers)),
+            due=np.zeros(1),
+        )
 
     def check_state(self, state: State) -> None:
         check_head_state(state)
-        if not 1 <= state.choices[0] <= self.workers or not np.isfinite(state.due[0]):
-            raise InputError(f"data: choices must be from 1 to {self.workers}, not {state.choices[0]}")
+        require_integer("choices", int(state.choices[0]), 1, self.workers)
+        if not np.isfinite(state.due[0]):
+            raise InputError(f"due: must be a finite number, not {state.due[0]}")
+
+    def load_of(self, state: State) -> Loads:
+        return state.load
 
     def resized(self, state: State, before: Names, after: Names) -> "tuple[DChoices, State]":
         return resized_head(self, state, before, after)

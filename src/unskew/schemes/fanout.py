@@ -18,13 +18,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_workers
 from unskew.errors import InputError
 from unskew.filling import Load, Parts, hot_key, shares, whole_keys
 from unskew.hashing import KeyIds, candidate, frozen
 from unskew.kernels import kernel
 from unskew.key_table import EMPTY, check_cells, fill, find, new_table, with_room
 from unskew.plan import Frequencies, Plan
-from unskew.scheme import register, require_workers
+from unskew.registry import register
+from unskew.schemes.shuffle import GOLDEN_SECTION
 
 TOLERANCE = 1.02  # of the mean, the load up to which hot keys fill a worker
 
@@ -51,7 +53,7 @@ def choose(scheme, state, key, now):
     when="frequencies can be measured beforehand and partial results merged: best balance for the fewest replicas",
 )
 class Fanout(NamedTuple):
-    """Each hot key on just enough workers, cold keys whole. Make it with `fit`, or from any plan with `from_plan`."""
+    """Each hot key on just enough workers, cold keys whole. Make it with `fit`, or from any plan with `follow_plan`."""
 
     workers: int  # W
     keys: npt.NDArray[np.uint64]  # this and the next: a KeyTable of key -> number of the hot key
@@ -64,7 +66,7 @@ class Fanout(NamedTuple):
     def fit(cls, workers: int, key_ids: KeyIds, counts: npt.NDArray[np.int64]) -> "Fanout":
         """From the counts of all keys. Costs K, and H log(H W) for H hot keys."""
         require_workers(workers)
-        return cls.from_plan(cls.plan(workers, Frequencies(key_ids, counts, int(np.sum(counts))).merged()))
+        return follow_plan(cls.plan(workers, Frequencies(key_ids, counts, int(np.sum(counts))).merged()))
 
     @classmethod
     def plan(cls, workers: int, frequencies: Frequencies) -> Plan:
@@ -85,25 +87,10 @@ class Fanout(NamedTuple):
             entries.append(hot_key(frequencies, i, parts, workers))
         return Plan("fanout", workers, tuple(entries), predicted_load=shares(load, frequencies))
 
-    @classmethod
-    def from_plan(cls, plan: Plan) -> "Fanout":
-        """The scheme that deals as the plan says."""
-        table = with_room(new_table(), len(plan.hot_keys))
-        first_place, worker_at = [0], []
-        for number, hot in enumerate(plan.hot_keys):
-            key = np.uint64(hot.key_id)
-            fill(table, find(table, key), key, number)
-            worker_at += [candidate(key, salt, plan.workers) for salt in hot.salts]
-            first_place.append(len(worker_at))
-        starts, workers = np.array(first_place, np.int64), np.array(worker_at, np.int32)
-        return cls(
-            plan.workers, frozen(table.keys), frozen(table.values), frozen(starts), frozen(workers), plan.cold_salt
-        )
-
     def check(self) -> None:
         require_workers(self.workers)
         hot_keys = len(self.first_place) - 1
-        check_cells(self.keys, self.values, hot_keys)
+        check_cells("fanout", self.keys, self.values, hot_keys)
         ends_fit = (np.diff(self.first_place) > 0).all() and self.first_place[-1] == len(self.worker_at)
         in_range = not len(self.worker_at) or 0 <= self.worker_at.min() <= self.worker_at.max() < self.workers
         if hot_keys < 0 or not ends_fit or not in_range:
@@ -112,12 +99,34 @@ class Fanout(NamedTuple):
     def new_state(self) -> State:
         return State(np.zeros(len(self.first_place) - 1, np.int64))
 
+    def stagger(self, state: State, source: int) -> None:
+        numbers = np.arange(1, len(state.turn) + 1)
+        state.turn[:] = source * numbers * GOLDEN_SECTION % 1.0 * np.diff(self.first_place)
+
     def check_state(self, state: State) -> None:
-        if (state.turn < 0).any() or (state.turn >= np.diff(self.first_place)).any():
-            raise InputError("data: a turn is beyond the places of its key")
+        places = np.diff(self.first_place)
+        wrong = np.flatnonzero((state.turn < 0) | (state.turn >= places))
+        if len(wrong):
+            hot = wrong[0]
+            raise InputError(f"turn: of hot key {hot} must be from 0 to {places[hot] - 1}, not {state.turn[hot]}")
 
     def describe(self) -> dict[str, Any]:
         return {"hot_keys": len(self.first_place) - 1}
+
+
+def follow_plan(plan: Plan) -> Fanout:
+    """The scheme that deals as the plan says, whichever scheme made the plan."""
+    table = with_room(new_table(), len(plan.hot_keys))
+    first_place, worker_at = [0], []
+    for number, hot in enumerate(plan.hot_keys):
+        key = np.uint64(hot.key_id)
+        fill(table, find(table, key), key, number)
+        worker_at += [candidate(key, salt, plan.workers) for salt in hot.salts]
+        first_place.append(len(worker_at))
+    starts, workers = np.array(first_place, np.int64), np.array(worker_at, np.int32)
+    return Fanout(
+        plan.workers, frozen(table.keys), frozen(table.values), frozen(starts), frozen(workers), plan.cold_salt
+    )
 
 
 def _fill_least_loaded(heap: list[tuple[float, int]], load: Load, count: float, limit: float) -> Parts:

@@ -67,15 +67,18 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_integer, require_number
 from unskew.errors import InputError
 from unskew.filling import plan_over
 from unskew.hashing import candidate
 from unskew.kernels import kernel
-from unskew.members import Names, WorkerReport, carried_over
+from unskew.members import Names, carried_over
 from unskew.plan import Frequencies, Plan
+from unskew.registry import register
 from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, first_workers, new_ring, next_worker, start_walk
-from unskew.scheme import register, require_integer, require_number
 from unskew.sketches.space_saving import SpaceSaving, check_sketch, count_key, decay, new_sketch
+from unskew.states import copied
+from unskew.worker_report import WorkerReport
 
 MOST_COUNTERS = 2_000_000
 TAIL = 2  # candidates of a key that is not hot
@@ -83,46 +86,16 @@ NEVER = 1e12  # seconds between two reports that nobody wants
 
 
 class State(NamedTuple):
-    keys: npt.NDArray[np.uint64]  # this and the next nine: a SpaceSaving sketch of the keys, K and c_k
-    values: npt.NDArray[np.int32]
-    used: npt.NDArray[np.int64]
-    counted: npt.NDArray[np.uint64]
-    counts: npt.NDArray[np.float64]
-    errors: npt.NDArray[np.float64]
-    total: npt.NDArray[np.float64]
-    waiting: npt.NDArray[np.int64]
-    span: npt.NDArray[np.int64]
-    beyond: npt.NDArray[np.float64]
+    sketch: SpaceSaving  # of the recent keys, K and c_k
     widest: npt.NDArray[np.int32]  # [counters] M_k: the most candidates that the key below has had
     widest_of: npt.NDArray[np.uint64]  # [counters] the key whose M_k it is: that of the counter, or one it replaced
     top: npt.NDArray[np.float64]  # [1] the largest count
     in_epoch: npt.NDArray[np.int64]  # [1] tuples of this epoch so far
-    node_position: npt.NDArray[np.uint32]  # this and the next four: a Ring, of nothing without virtual nodes
-    node_worker: npt.NDArray[np.int32]
-    bucket_start: npt.NDArray[np.int32]
-    walk_of: npt.NDArray[np.int64]
-    walks: npt.NDArray[np.int64]
+    ring: Ring  # of no workers where there are no virtual nodes
     backlog: npt.NDArray[np.float64]  # [workers] C_w: tuples sent by this source and not yet processed, as it infers
     pace: npt.NDArray[np.float64]  # [workers] P_w: seconds a tuple takes; all 1 while no worker has reported
     reported: npt.NDArray[np.bool_]  # [workers] whether the pace is the worker's own
     clock: npt.NDArray[np.float64]  # [2] t_pri (-inf before the first tuple); when to drain next (inf: no report yet)
-
-
-@kernel
-def _sketch(state):
-    """The sketch alone: kernels that take fewer arrays are faster."""
-    return SpaceSaving(
-        state.keys,
-        state.values,
-        state.used,
-        state.counted,
-        state.counts,
-        state.errors,
-        state.total,
-        state.waiting,
-        state.span,
-        state.beyond,
-    )
 
 
 @kernel
@@ -168,21 +141,21 @@ def _soonest(backlog, pace, key, fan_out, ring):
 
 @kernel
 def choose(scheme, state, key, now):
-    sketch = _sketch(state)
+    sketch = state.sketch
     if state.in_epoch[0] >= scheme.epoch:  # Algorithm 1
         decay(sketch, scheme.alpha)
         state.top[0] *= scheme.alpha
         state.in_epoch[0] = 0
     state.in_epoch[0] += 1
     counter = count_key(sketch, key)
-    state.top[0] = max(state.top[0], state.counts[counter])
+    state.top[0] = max(state.top[0], sketch.counts[counter])
     if state.widest_of[counter] != key:
         state.widest_of[counter] = key
         state.widest[counter] = 0
 
     fan_out = min(TAIL, scheme.workers)
-    if state.counts[counter] > _threshold(scheme, state.total[0]):
-        fan_out = _fan_out(scheme, state.counts[counter], state.top[0])
+    if sketch.counts[counter] > _threshold(scheme, sketch.total[0]):
+        fan_out = _fan_out(scheme, sketch.counts[counter], state.top[0])
         state.widest[counter] = max(state.widest[counter], fan_out)
         fan_out = min(np.int64(state.widest[counter]), scheme.workers)
 
@@ -191,8 +164,7 @@ def choose(scheme, state, key, now):
     if now > state.clock[1]:
         _drain(state.backlog, state.pace, now - state.clock[0])
         state.clock[0], state.clock[1] = now, now + scheme.interval
-    ring = Ring(state.node_position, state.node_worker, state.bucket_start, state.walk_of, state.walks)
-    worker = _soonest(state.backlog, state.pace, key, fan_out, ring)
+    worker = _soonest(state.backlog, state.pace, key, fan_out, state.ring)
     state.backlog[worker] += 1.0
     return worker
 
@@ -234,12 +206,12 @@ class Fish(NamedTuple):
 
     def _state(self, names: Names) -> State:
         return State(
-            *new_sketch(self.counters),
-            np.zeros(self.counters, np.int32),
-            np.zeros(self.counters, np.uint64),
-            np.zeros(1),
-            np.zeros(1, np.int64),
-            *new_ring(names if self.virtual_nodes else names[:0], self.virtual_nodes),
+            sketch=new_sketch(self.counters),
+            widest=np.zeros(self.counters, np.int32),
+            widest_of=np.zeros(self.counters, np.uint64),
+            top=np.zeros(1),
+            in_epoch=np.zeros(1, np.int64),
+            ring=new_ring(names if self.virtual_nodes else names[:0], self.virtual_nodes),
             backlog=np.zeros(self.workers),
             pace=np.ones(self.workers),
             reported=np.zeros(self.workers, bool),
@@ -247,13 +219,16 @@ class Fish(NamedTuple):
         )
 
     def check_state(self, state: State) -> None:
-        check_sketch(state)
+        check_sketch("sketch", state.sketch)
         if self.virtual_nodes:
-            check_ring(state, self.workers)
+            check_ring("ring", state.ring, self.workers)
         if not (np.isfinite(state.backlog) & (state.backlog >= 0) & np.isfinite(state.pace) & (state.pace > 0)).all():
-            raise InputError("data: backlog and pace must be numbers from 0 on")
+            raise InputError("backlog, pace: must be finite numbers from 0 on, pace above 0")
         if not 0 <= state.in_epoch[0] <= self.epoch or not 0 <= state.top[0] < np.inf or np.isnan(state.clock).any():
-            raise InputError(f"data: it is not a state in an epoch of {self.epoch} tuples")
+            raise InputError(
+                f"in_epoch, top, clock: must be from 0 to {self.epoch}, a finite number from 0 on, and times, not "
+                f"{state.in_epoch[0]}, {state.top[0]}, {state.clock.tolist()}"
+            )
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Take P_w from each worker that has done something; the others are taken as the mean of those known."""
@@ -272,8 +247,7 @@ class Fish(NamedTuple):
         scheme = self._replace(workers=len(after))
         scheme.check()
         stays = np.isin(after, before)
-        known = {name: getattr(state, name).copy() for name in (*SpaceSaving._fields, "widest", "widest_of", "top")}
-        known |= {name: getattr(state, name).copy() for name in ("in_epoch", "clock")}
+        known = {name: getattr(state, name).copy() for name in ("widest", "widest_of", "top", "in_epoch", "clock")}
         backlog, pace, reported = (
             carried_over(array, before, after) for array in (state.backlog, state.pace, state.reported)
         )
@@ -282,7 +256,9 @@ class Fish(NamedTuple):
         if state.clock[1] < np.inf:
             backlog[~stays] = 0.0
         reported[~stays] = False
-        changed = scheme._state(after)._replace(**known, backlog=backlog, pace=pace, reported=reported)
+        changed = scheme._state(after)._replace(
+            sketch=copied(state.sketch), **known, backlog=backlog, pace=pace, reported=reported
+        )
         return scheme, changed
 
     @classmethod
@@ -292,8 +268,7 @@ class Fish(NamedTuple):
         Other keys stay whole where they are hashed to. What a plan cannot do is look at time or at the workers' pace.
         """
         scheme = cls(workers, **parameters)
-        state = scheme.new_state()
-        ring = Ring(*(getattr(state, name) for name in Ring._fields))
+        ring = scheme.new_state().ring
         top = float(frequencies.counts.max(initial=0))
 
         def candidates(i: int) -> Sequence[int]:

@@ -12,10 +12,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_integer, require_workers
 from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.plan import Frequencies, Plan
-from unskew.scheme import register, require_integer, require_workers
+from unskew.registry import register
 
 
 class State(NamedTuple):

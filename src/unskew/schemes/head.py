@@ -27,18 +27,21 @@ from typing import Any
 import numpy as np
 
 from unskew.checks import is_number, require_integer
+from unskew.contract import Loads
 from unskew.errors import InputError
 from unskew.filling import plan_over
 from unskew.hashing import candidate
 from unskew.kernels import kernel
-from unskew.least import Least, check_least, least
+from unskew.least import check_least, least
 from unskew.members import Names, carried_over
 from unskew.plan import Frequencies, Plan
-from unskew.sketches.space_saving import SpaceSaving, check_sketch
+from unskew.sketches.space_saving import check_sketch
+from unskew.states import copied
 
 MOST_WORKERS = 100_000
 MARGIN = 4  # counters for each key that can have a share of theta
 MOST_COUNTERS = 2_000_000
+MOST_LOAD = 2**53  # until which a float64 counts one by one
 LEAST_SEEN = 10.0  # guaranteed tuples, of which a key of the head has more
 
 
@@ -49,15 +52,15 @@ def threshold(scheme):
 
 
 @kernel
-def is_head(scheme, state, counter):
+def is_head(scheme, sketch, counter):
     """Whether the key of this counter is in the head."""
-    return state.counts[counter] - state.errors[counter] > max(LEAST_SEEN, threshold(scheme) * state.total[0])
+    return sketch.counts[counter] - sketch.errors[counter] > max(LEAST_SEEN, threshold(scheme) * sketch.total[0])
 
 
 @kernel
 def least_loaded_of_all(state):
     """argmin of the load over all workers, the lowest number of equals; in constant time on average, see `least`."""
-    return least(Least(state.idle, state.idle_span, state.idle_beyond), state.load)
+    return least(state.idle, state.load)
 
 
 def counters_of(scheme: Any) -> int:
@@ -77,19 +80,25 @@ def check_head(scheme: Any) -> None:
     require_integer("seed", scheme.seed, 0, (2**31 - 1 - MOST_WORKERS) // 2)  # every candidate's number fits an int
 
 
+def check_load(load: Loads) -> None:
+    """InputError unless these can be numbers of tuples."""
+    wrong = load[(load < 0) | (load >= MOST_LOAD)]
+    if len(wrong):
+        raise InputError(f"load: must be from 0 to {MOST_LOAD - 1}, not {wrong[0]}")
+
+
 def check_head_state(state: Any) -> None:
-    check_sketch(state)
-    check_least(Least(state.idle, state.idle_span, state.idle_beyond))
-    if not ((state.load >= 0) & (state.load < 2**53)).all():
-        raise InputError(f"data: load must be from 0 to {2**53 - 1}")
+    check_sketch("sketch", state.sketch)
+    check_least("idle", state.idle)
+    check_load(state.load)
 
 
 def resized_head(scheme: Any, state: Any, before: Names, after: Names) -> tuple[Any, Any]:
     """For other workers: the sketch stays as it is, with as many counters as before; theta follows the new number."""
     new_scheme = scheme._replace(workers=len(after), counters=counters_of(scheme))
     new_scheme.check()
-    sketch = {field: getattr(state, field).copy() for field in SpaceSaving._fields}
-    return new_scheme, new_scheme.new_state()._replace(load=carried_over(state.load, before, after), **sketch)
+    load = carried_over(state.load, before, after)
+    return new_scheme, new_scheme.new_state()._replace(load=load, sketch=copied(state.sketch))
 
 
 def plan_of_head(name: str, scheme: Any, frequencies: Frequencies, head: int, choices: int) -> Plan:

@@ -14,11 +14,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_workers
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids
 from unskew.kernels import allocating_kernel, kernel
 from unskew.key_table import EMPTY, check_cells, fill, find, new_table, with_room
-from unskew.scheme import register, require_workers
+from unskew.registry import register
 
 
 class State(NamedTuple):
@@ -70,7 +71,7 @@ class OffGreedy(NamedTuple):
 
     def check(self) -> None:
         require_workers(self.workers)
-        check_cells(self.keys, self.values, self.workers)
+        check_cells("off_greedy", self.keys, self.values, self.workers)
 
     def new_state(self) -> State:
         return State(np.zeros(0, np.int64))

@@ -4,23 +4,25 @@ Paper: Partial Key Grouping, section 6.2 (Q1): "Online greedy algorithm that pic
 new key". One source, or shared state, is needed for a key to have exactly one worker; see `potc`.
 
 Choices made here: ties go to the worker with the lowest number; the load is in tuples. A new key costs a scan of all
-workers, a known one a look-up. The state grows with the number of distinct keys: 24 to 48 bytes a key.
+workers, a known one a look-up. The state grows with the number of distinct keys: 24 to 48 bytes per key.
 """
 
 from typing import NamedTuple
 
+from unskew.checks import require_workers
+from unskew.contract import Loads
 from unskew.kernels import kernel
-from unskew.key_table import EMPTY, fill, find, with_room
-from unskew.scheme import register, require_workers
-from unskew.schemes.potc import State, check_state, new_state
+from unskew.key_table import EMPTY, fill, find
+from unskew.registry import register
+from unskew.schemes.potc import State, check_state, grown, new_state
 
 
 @kernel
 def choose(scheme, state, key, now):
-    cell = find(state, key)
-    if state.values[cell] == EMPTY:
-        fill(state, cell, key, state.load.argmin())
-    worker = state.values[cell]
+    cell = find(state.homes, key)
+    if state.homes.values[cell] == EMPTY:
+        fill(state.homes, cell, key, state.load.argmin())
+    worker = state.homes.values[cell]
     state.load[worker] += 1
     return worker
 
@@ -43,7 +45,10 @@ class OnGreedy(NamedTuple):
         return new_state(self.workers)
 
     def grown(self, state: State, tuples: int) -> State:
-        return with_room(state, tuples)
+        return grown(state, tuples)
+
+    def load_of(self, state: State) -> Loads:
+        return state.load
 
     def check_state(self, state: State) -> None:
         check_state(state, self.workers)

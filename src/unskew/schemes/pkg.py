@@ -15,16 +15,17 @@ Choices made here:
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.checks import require_integer, require_workers
+from unskew.contract import Loads
 from unskew.hashing import candidate
 from unskew.kernels import inlined, kernel
 from unskew.plan import Frequencies, HotKey, Plan
-from unskew.scheme import register, require_integer, require_workers
+from unskew.registry import register
 
 
 class State(NamedTuple):
-    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
+    load: Loads  # int64[workers], tuples this source believes each worker got
 
 
 @inlined
@@ -76,6 +77,9 @@ class PartialKey(NamedTuple):
 
     def new_state(self) -> State:
         return State(np.zeros(self.workers, np.int64))
+
+    def load_of(self, state: State) -> Loads:
+        return state.load
 
     @classmethod
     def plan(cls, workers: int, frequencies: Frequencies, choices: int = 2, seed: int = 0) -> Plan:

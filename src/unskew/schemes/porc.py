@@ -27,11 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_number, require_workers
 from unskew.errors import InputError
 from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.members import Names, carried_over
-from unskew.scheme import register, require_number, require_workers
+from unskew.registry import register
 
 MOST_TUPLES = 2**52
 
@@ -76,10 +77,11 @@ def check_epsilon(epsilon: Any) -> None:
 
 def check_sent(state: Any) -> None:
     """A search ends only if there is room: where the loads sum to the total, and floats tell it from the next one."""
-    if state.sent.min() < 0 or sum(state.sent.tolist()) != state.total[0] or state.total[0] > MOST_TUPLES:
-        raise InputError(
-            f"data: what was sent to the workers must sum to the total, which may be at most {MOST_TUPLES}"
-        )
+    if state.sent.min() < 0:
+        raise InputError(f"sent: must be from 0 on, not {state.sent.min()}")
+    total = sum(state.sent.tolist())
+    if total != state.total[0] or total > MOST_TUPLES:
+        raise InputError(f"total: must be the sum of sent ({total}) and at most {MOST_TUPLES}, not {state.total[0]}")
 
 
 def carried_sent(state: Any, before: Names, after: Names) -> State:

@@ -9,44 +9,47 @@ Choices made here:
   agree to prevent that, which is the paper's argument against this scheme. With one source, or with
   ``estimation="global"`` in the simulator (as in Table 2), a key has exactly one worker.
 
-The state grows with the number of distinct keys: 24 to 48 bytes a key.
+The state grows with the number of distinct keys: 24 to 48 bytes per key.
 """
 
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.checks import require_workers
+from unskew.contract import Loads
 from unskew.errors import InputError
 from unskew.kernels import kernel
-from unskew.key_table import EMPTY, check_table, fill, find, new_table, with_room
-from unskew.scheme import register, require_workers
+from unskew.key_table import EMPTY, KeyTable, check_table, fill, find, new_table, with_room
+from unskew.registry import register
 from unskew.schemes.pkg import check_choices, least_loaded_candidate
 
 
 class State(NamedTuple):
-    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
-    keys: npt.NDArray[np.uint64]  # this and the next two: a KeyTable of key -> its worker
-    values: npt.NDArray[np.int32]
-    used: npt.NDArray[np.int64]
+    load: Loads  # int64[workers], tuples this source believes each worker got
+    homes: KeyTable  # key -> its worker
 
 
 def new_state(workers: int) -> State:
-    return State(np.zeros(workers, np.int64), *new_table())
+    return State(np.zeros(workers, np.int64), new_table())
 
 
 def check_state(state: State, workers: int) -> None:
     if state.load.shape != (workers,):
-        raise InputError(f"data: load is {state.load.shape}, the scheme's is {(workers,)}")
-    check_table(state, below=workers)
+        raise InputError(f"load: must have one number per worker ({workers}), not shape {state.load.shape}")
+    check_table("homes", state.homes, below=workers)
+
+
+def grown(state: State, tuples: int) -> State:
+    return state._replace(homes=with_room(state.homes, tuples))
 
 
 @kernel
 def choose(scheme, state, key, now):
-    cell = find(state, key)
-    if state.values[cell] == EMPTY:
-        fill(state, cell, key, least_loaded_candidate(scheme, state.load, key))
-    worker = state.values[cell]
+    cell = find(state.homes, key)
+    if state.homes.values[cell] == EMPTY:
+        fill(state.homes, cell, key, least_loaded_candidate(scheme, state.load, key))
+    worker = state.homes.values[cell]
     state.load[worker] += 1
     return worker
 
@@ -72,7 +75,10 @@ class StaticPotc(NamedTuple):
         return new_state(self.workers)
 
     def grown(self, state: State, tuples: int) -> State:
-        return with_room(state, tuples)
+        return grown(state, tuples)
+
+    def load_of(self, state: State) -> Loads:
+        return state.load
 
     def check_state(self, state: State) -> None:
         check_state(state, self.workers)

@@ -5,10 +5,9 @@ the mean, but for a constant, however skewed the keys are, since the key is not 
 workers: what `shuffle` costs, with less regular load. Not to be confused with `potc`, where a key keeps its choice.
 
 Choices made here: tuple number t draws the candidates of a key whose placement hash is t, numbers 2 * seed and
-2 * seed + 1. So draws depend on the seed and the tuple's number at this source alone, and repeat after 2^32 tuples.
-Both may be the same worker. Ties go to the first. Sources with the same seed draw the same pairs and so move in step:
-the imbalance of all is as many times that of one (100,000 tuples on 50 workers: 1, 20 and 100 with 1, 10 and 100
-sources). Give each source another seed where that matters.
+2 * seed + 1. So draws depend on the seed, the source and the tuple's number at this source alone, and repeat after 2^32
+tuples. Both may be the same worker. Ties go to the first. The first source starts with tuple number 0, each further one
+elsewhere among the 2^32: sources that drew the same pairs would move in step, and their imbalances would add up.
 """
 
 from typing import NamedTuple
@@ -16,14 +15,17 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_workers
+from unskew.contract import Loads
 from unskew.kernels import kernel
 from unskew.members import Names, carried_over
-from unskew.scheme import register, require_workers
+from unskew.registry import register
 from unskew.schemes.pkg import check_choices, least_loaded_of
+from unskew.schemes.shuffle import share_of_round
 
 
 class State(NamedTuple):
-    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
+    load: Loads  # int64[workers], tuples this source believes each worker got
     drawn: npt.NDArray[np.uint64]  # [1] tuples so far
 
 
@@ -58,3 +60,9 @@ class RandomTwo(NamedTuple):
     def resized(self, state: State, before: Names, after: Names) -> "tuple[RandomTwo, State]":
         load = carried_over(state.load, before, after)
         return self._replace(workers=len(after)), State(load, state.drawn.copy())
+
+    def load_of(self, state: State) -> Loads:
+        return state.load
+
+    def stagger(self, state: State, source: int) -> None:
+        state.drawn[0] = share_of_round(source, 2**32)

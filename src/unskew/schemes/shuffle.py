@@ -2,9 +2,10 @@
 
 Paper: Partial Key Grouping, section 2.1. Imbalance of one source: under 1. Replicas: up to W for each key.
 
-Choices made here: a source starts at worker `seed` modulo W. Sources that all start at the same worker (the default)
-are never more than one tuple each out of step, so S sources together stay under an imbalance of S. When workers come or
-go, the round starts anew there.
+Choices made here: the first source starts at worker `seed` modulo W, and each further one elsewhere, so that sources
+of equal speed do not send to the same worker at the same time: source i starts i golden sections of the round later,
+which spreads any number of sources evenly. S sources together stay under an imbalance of S. When workers come or go, a
+source goes on at the same share of the round.
 """
 
 from typing import NamedTuple
@@ -12,13 +13,21 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.checks import require_integer, require_workers
 from unskew.kernels import kernel
 from unskew.members import Names
-from unskew.scheme import register, require_integer, require_workers
+from unskew.registry import register
+
+GOLDEN_SECTION = 0.6180339887498949  # of a round: multiples of it spread most evenly
 
 
 class State(NamedTuple):
     next_worker: npt.NDArray[np.int64]  # int64[1], in 0..workers-1
+
+
+def share_of_round(source: int, places: int) -> int:
+    """Where source number `source` starts in a round of so many places."""
+    return int(source * GOLDEN_SECTION % 1.0 * places)
 
 
 @kernel
@@ -48,8 +57,10 @@ class Shuffle(NamedTuple):
         return State(np.array([self.seed % self.workers], np.int64))
 
     def resized(self, state: State, before: Names, after: Names) -> tuple["Shuffle", State]:
-        scheme = self._replace(workers=len(after))
-        return scheme, scheme.new_state()
+        return self._replace(workers=len(after)), State(state.next_worker * len(after) // len(before))
+
+    def stagger(self, state: State, source: int) -> None:
+        state.next_worker[0] = (self.seed + share_of_round(source, self.workers)) % self.workers
 
     def check_state(self, state: State) -> None:
-        require_integer("data: next_worker", state.next_worker[0], 0, self.workers - 1)
+        require_integer("next_worker", int(state.next_worker[0]), 0, self.workers - 1)

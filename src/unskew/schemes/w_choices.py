@@ -13,13 +13,13 @@ A key of the head has up to W replicas. Where frequencies are known beforehand, 
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from unskew.contract import Loads
 from unskew.kernels import kernel
-from unskew.least import new_least
+from unskew.least import Least, new_least
 from unskew.members import Names
 from unskew.plan import Frequencies, Plan
-from unskew.scheme import register
+from unskew.registry import register
 from unskew.schemes.head import (
     check_head,
     check_head_state,
@@ -31,29 +31,18 @@ from unskew.schemes.head import (
     threshold,
 )
 from unskew.schemes.pkg import least_loaded_of
-from unskew.sketches.space_saving import count_key, new_sketch
+from unskew.sketches.space_saving import SpaceSaving, count_key, new_sketch
 
 
 class State(NamedTuple):
-    load: npt.NDArray[np.int64]  # int64[workers], tuples this source believes each worker got
-    keys: npt.NDArray[np.uint64]  # this and the next nine: a SpaceSaving sketch of the keys
-    values: npt.NDArray[np.int32]
-    used: npt.NDArray[np.int64]
-    counted: npt.NDArray[np.uint64]
-    counts: npt.NDArray[np.float64]
-    errors: npt.NDArray[np.float64]
-    total: npt.NDArray[np.float64]
-    waiting: npt.NDArray[np.int64]
-    span: npt.NDArray[np.int64]
-    beyond: npt.NDArray[np.float64]
-    idle: npt.NDArray[np.int64]  # this and the next two: the queue of the least loaded workers, see least.Least
-    idle_span: npt.NDArray[np.int64]
-    idle_beyond: npt.NDArray[np.float64]
+    load: Loads  # int64[workers], tuples this source believes each worker got
+    sketch: SpaceSaving  # of the keys
+    idle: Least  # the queue of the least loaded workers
 
 
 @kernel
 def choose(scheme, state, key, now):
-    if is_head(scheme, state, count_key(state, key)):
+    if is_head(scheme, state.sketch, count_key(state.sketch, key)):
         worker = least_loaded_of_all(state)
     else:
         worker = least_loaded_of(state.load, key, 2 * scheme.seed, 2 * scheme.seed + 2)
@@ -80,10 +69,13 @@ class WChoices(NamedTuple):
 
     def new_state(self) -> State:
         load = np.zeros(self.workers, np.int64)
-        return State(load, *new_sketch(counters_of(self)), *new_least(self.workers))
+        return State(load, new_sketch(counters_of(self)), new_least(self.workers))
 
     def check_state(self, state: State) -> None:
         check_head_state(state)
+
+    def load_of(self, state: State) -> Loads:
+        return state.load
 
     def resized(self, state: State, before: Names, after: Names) -> "tuple[WChoices, State]":
         return resized_head(self, state, before, after)

@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from unskew.scheme import Times
+from unskew.contract import Times
 
 
 class Entry(Protocol):

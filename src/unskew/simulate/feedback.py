@@ -9,11 +9,13 @@ from functools import partial
 
 import numpy as np
 
+from unskew.contract import Times
 from unskew.errors import InputError
-from unskew.scheme import Router, Times, WorkerReport
+from unskew.router import Router
 from unskew.simulate.agenda import Periodic, Timed
 from unskew.simulate.queues import to_number
 from unskew.simulate.workers import QueuedWorkers, Window
+from unskew.worker_report import WorkerReport
 
 MOST_WINDOWS = 2.0**53  # from time 0 on, either way: beyond it floats do not tell a window from the next
 
@@ -79,7 +81,7 @@ class Feedback(Periodic):
 
 
 def _period(router: Router) -> float:
-    period = to_number(getattr(router.scheme, "report_every", None))
+    period = to_number(router.scheme.report_every)
     if period is None or not 1e-9 <= period <= 1e12:
         raise InputError(f"report_every: must be seconds from 1e-09 to 1e+12, not {period!r}")
     return period

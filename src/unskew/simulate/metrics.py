@@ -11,10 +11,10 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from unskew.contract import Workers
 from unskew.hashing import KeyIds
 from unskew.kernels import allocating_kernel, kernel
 from unskew.key_table import EMPTY, KeyTable, fill, find, new_table, with_room
-from unskew.scheme import Workers
 
 FIRST_SAMPLE_EVERY = 16  # tuples
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)

@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.contract import Times
 from unskew.members import Names
-from unskew.scheme import Times
 from unskew.simulate.latency import NOTHING, Snapshot
 from unskew.simulate.metrics import Spread
 from unskew.simulate.queues import Capacities, Queues

@@ -10,9 +10,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.members import Names
-from unskew.scheme import Router, Scheme, registration_of
+from unskew.registry import registration_of
+from unskew.router import Router
 from unskew.simulate.events import Event
 
 MOST_REHEARSED = 10_000_000  # workers of all changes: beyond it a router is not rehearsed, since a change takes long

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unskew.contract import Described, Scheme, Times, Workers, can
 from unskew.errors import InputError
 from unskew.hashing import KeyIds
 from unskew.members import Names, carried_over
-from unskew.scheme import Router, Scheme, Times, Workers, registration_of
+from unskew.registry import registration_of
+from unskew.router import Router
 from unskew.simulate.agenda import Agenda, Entry, Numbered, Probe, Timed
 from unskew.simulate.estimation import Estimation
 from unskew.simulate.events import Event, names_needed
@@ -44,7 +46,7 @@ class Run:
         self._scheme, self._setting = scheme, setting
         names = names_needed(scheme.workers, setting.events, setting.queues)
         shared = setting.estimation.kind == "global"
-        self._routers = [Router(scheme) for _ in range(1 if shared else setting.sources)]
+        self._routers = [Router(scheme, source=source) for source in range(1 if shared else setting.sources)]
         self._oracle = Router(scheme) if setting.oracle else None
         self._load = Load(scheme.workers, setting.samples, setting.length)
         self._load_before = np.zeros(names, np.int64)  # by name, before workers last came or went
@@ -82,7 +84,7 @@ class Run:
             numbered = [(e.after, partial(self._change, e)) for e in events if e.after is not None]
             timed = [(e.time, partial(self._change, e)) for e in events if e.time is not None]
             entries += [Numbered(numbered), Timed(timed)]
-        if self._setting.estimation.kind == "probe" and hasattr(self._routers[0].state, "load"):
+        if self._setting.estimation.kind == "probe" and self._routers[0].estimates_load:
             entries.append(Probe(self._setting.estimation.period, self._probe))
         return entries
 
@@ -144,7 +146,7 @@ class Run:
 
     def _probe(self) -> None:
         for router in self._routers:
-            router.state.load[:] = self._carried + self._load.vector
+            router.probe(self._carried + self._load.vector)
 
     # ---------------------------------------------------------------- workers that come and go
 
@@ -215,7 +217,7 @@ class Run:
 
 
 def _parameters(scheme: Any) -> dict[str, Any]:
-    if hasattr(scheme, "describe"):
+    if can(scheme, Described):
         described: dict[str, Any] = scheme.describe()
         return described
     return {name: value for name, value in scheme._asdict().items() if name != "workers"}

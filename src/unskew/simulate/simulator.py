@@ -12,17 +12,19 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from unskew.checks import require_integer
+from unskew.contract import Scheme, Workers
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, candidate, key_ids
 from unskew.kernels import allocating_kernel
 from unskew.key_table import SMALLEST
-from unskew.scheme import Scheme, Workers, registration_of
+from unskew.registry import registration_of
 from unskew.simulate.estimation import parse_estimation
 from unskew.simulate.events import Event, parse_event
 from unskew.simulate.metrics import Keys
 from unskew.simulate.queues import Queues
 from unskew.simulate.result import Result
 from unskew.simulate.run import Run, Setting
+from unskew.states import arrays_of
 from unskew.streams import Chunk, Stream
 
 FEEDS = ("round_robin", "key")
@@ -93,7 +95,7 @@ def simulate(
 
 def _check_room(scheme: Scheme, sources: int) -> None:
     """InputError where the sources' states would take more memory than may be."""
-    each = sum(array.nbytes for array in scheme.new_state())
+    each = sum(array.nbytes for array in arrays_of(scheme.new_state()).values())
     if sources * each > MOST_BYTES:
         name, most = registration_of(scheme).name, max(1, MOST_BYTES // each)
         raise InputError(

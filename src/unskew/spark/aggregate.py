@@ -17,8 +17,9 @@ from unskew.aggregates import Aggregate
 from unskew.aggregates.groups import normalized_keys
 from unskew.aggregates.runs import by_key
 from unskew.aggregates.states import States, add_all, in_batches, merge_all
+from unskew.checks import require_workers
+from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
-from unskew.scheme import Scheme, require_workers
 from unskew.spark.feedback import Feedback
 from unskew.spark.keys import key_columns, key_names
 from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema

@@ -12,10 +12,13 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
+from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
-from unskew.scheme import Router, Scheme, WorkerReport, registration_of
+from unskew.registry import registration_of
+from unskew.router import Router
 from unskew.spark.keys import as_compared, free_name
 from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema
+from unskew.worker_report import WorkerReport
 
 WORKER = "__unskew_worker"  # number of the partition, for functions that run in it
 DONE = "__unskew_done"  # what a task did, in one row a task, which is taken out again

@@ -4,12 +4,15 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import arrow_udf
 from pyspark.sql.types import IntegerType
 
+from unskew.contract import Scheme
 from unskew.hashing import salts_for
-from unskew.scheme import Router, Scheme, adopt, registration_of
+from unskew.registry import adopt, registration_of
+from unskew.router import Router
 
 
 def with_online_salt(
@@ -24,7 +27,7 @@ def with_online_salt(
 
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         adopt(entry)
-        router = Router(scheme) if start is None else Router.from_bytes(scheme, start)
+        router = Router(scheme, source=_task_number()) if start is None else Router.from_bytes(scheme, start)
         for batch in batches:
             ids = batch.to_numpy().view(np.uint64)
             yield pa.array(salts_for(ids, router.route(ids), scheme.workers))
@@ -32,3 +35,9 @@ def with_online_salt(
     # Nondeterministic, so that the optimizer neither runs the UDF twice nor moves a filter across it.
     router_udf = arrow_udf(route, IntegerType()).asNondeterministic()
     return df.withColumn(salt, router_udf(identity))
+
+
+def _task_number() -> int:
+    """The number of this task among those of its stage, the same when it runs again."""
+    task = TaskContext.get()
+    return 0 if task is None else task.partitionId()

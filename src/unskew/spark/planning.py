@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 
 from unskew.errors import InputError, InputTypeError
 from unskew.plan import Plan, require_sample
-from unskew.scheme import check_plannable, make_plan
+from unskew.planning import check_plannable, make_plan
 from unskew.spark.counting import Decay, counted, counted_with_decay, named
 from unskew.spark.keys import can_be_hashed, column
 

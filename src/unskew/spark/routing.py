@@ -6,9 +6,11 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
+from unskew.checks import require_workers
+from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.plan import Plan
-from unskew.scheme import Scheme, make, registration, registration_of, require_workers
+from unskew.registry import lookup, make, registration_of
 from unskew.spark.anchors import anchored
 from unskew.spark.feedback import Feedback
 from unskew.spark.keys import as_compared, column, key_columns, key_id, key_names, setting
@@ -152,7 +154,7 @@ def _mode(scheme: str | Scheme, mode: str, plan: Plan | None) -> str:
         if mode == "online":
             raise InputError("mode: a plan is given, so it must be 'auto' or 'planned', not 'online'")
         return "planned"
-    entry = registration(scheme) if isinstance(scheme, str) else registration_of(scheme)
+    entry = lookup(scheme) if isinstance(scheme, str) else registration_of(scheme)
     fitted = entry.offline and not isinstance(scheme, str)  # has its table already, and can only look it up
     able = ("online",) if fitted else entry.modes
     if not able:

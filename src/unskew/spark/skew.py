@@ -6,11 +6,11 @@ import numpy as np
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
+from unskew.checks import require_workers
 from unskew.plan import Frequencies, require_sample
 from unskew.report import KeyCounts, Report, report_on
 from unskew.report.advice import purpose
 from unskew.report.counts import TOP
-from unskew.scheme import require_workers
 from unskew.spark.keys import key_columns, key_id, key_names, shown_key
 
 BITS = 8  # of a count that the histogram tells apart: counts in a bucket differ by less than 1 %

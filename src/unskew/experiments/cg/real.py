@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from unskew.contract import Scheme
 from unskew.experiments.cg.cluster import (
     CG,
     NEAR_ZERO,
@@ -37,7 +38,6 @@ from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
 from unskew.experiments.pkg.data import Shuffled
 from unskew.experiments.real import absent, has_real, real_file
-from unskew.scheme import Scheme
 from unskew.simulate import Result
 from unskew.streams import Stream
 

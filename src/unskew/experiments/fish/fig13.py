@@ -2,13 +2,13 @@
 
 from functools import partial
 
+from unskew.contract import Scheme
 from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, by_skew
 from unskew.experiments.fish.rules import SAME, largest
 from unskew.experiments.fish.setup import MOST, SG, Cell, Kinds, cells_of, jobs_of, sizes, zipf_streams
 from unskew.experiments.grid import Job, Runs
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
-from unskew.scheme import Scheme
 from unskew.schemes.fish import Fish
 
 TIMES_N = {

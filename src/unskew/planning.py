@@ -1,0 +1,31 @@
+"""Makes plans: measured frequencies and the name of a scheme in, a `Plan` out."""
+
+from typing import Any
+
+from unskew.checks import require_integer
+from unskew.contract import Plannable, can
+from unskew.errors import InputError
+from unskew.plan import Frequencies, Plan
+from unskew.registry import SCHEMES, lookup, make
+
+MOST_WORKERS = 1_000_000  # a plan is made by looking at each worker
+
+
+def make_plan(name: str, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
+    """The plan that the scheme called `name` makes for measured `frequencies`."""
+    check_plannable(name, workers, **parameters)
+    plan: Plan = lookup(name).type.plan(workers, frequencies.merged(), **parameters)
+    return plan
+
+
+def check_plannable(name: str, workers: int, **parameters: Any) -> None:
+    """InputError where the scheme called `name` cannot make a plan for so many workers with these parameters."""
+    registration = lookup(name)
+    require_integer("workers", workers, 1, MOST_WORKERS)
+    if not can(registration.type, Plannable):
+        able = ", ".join(sorted(name for name, other in SCHEMES.items() if can(other.type, Plannable)))
+        raise InputError(f"scheme: {name} cannot be planned; allowed are {able}")
+    if not registration.offline:
+        make(name, workers, **parameters)
+    elif parameters:
+        raise InputError(f"{min(parameters)}: not a parameter of {name}; it has none")

@@ -1,0 +1,125 @@
+"""The registry of schemes: `register` enters one, `lookup` finds it by name, `make` makes an instance of it.
+
+To add a scheme, write one file in ``schemes/``; importing ``unskew.schemes`` imports all of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+
+from unskew.contract import Offline, Plannable, Scheme, can, check_class
+from unskew.errors import InputError, InputTypeError
+from unskew.kernels import kernel, loop_over
+
+BATCH_LOOP = """
+def loop(scheme, state, key_ids, times, chosen):
+    for i in range(len(key_ids)):
+        chosen[i] = choose(scheme, state, key_ids[i], times[i])
+"""
+
+
+@dataclass(frozen=True)
+class Registration:
+    """What the registry knows of a scheme."""
+
+    name: str
+    type: Any
+    choose: Callable[..., int]
+    paper: str
+    when: str
+
+    @property
+    def offline(self) -> bool:
+        """Whether the scheme must know the key frequencies before the first tuple."""
+        return can(self.type, Offline)
+
+    @property
+    def modes(self) -> tuple[str, ...]:
+        """How it can run on Spark: by a plan made beforehand, by live routers."""
+        return ("planned",) * can(self.type, Plannable) + ("online",) * (not self.offline)
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """Its parameters with their defaults; an offline scheme has none to set."""
+        return {} if self.offline else dict(self.type._field_defaults)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "loop"}  # compiled where it arrives
+
+    @cached_property
+    def loop(self) -> Callable[..., None]:
+        return loop_over(BATCH_LOOP, f"route_{self.name}", self.choose)
+
+
+SCHEMES: dict[str, Registration] = {}
+SchemeType = TypeVar("SchemeType", bound=type)
+
+
+def register(name: str, *, choose: Callable[..., int], paper: str, when: str) -> Callable[[SchemeType], SchemeType]:
+    """Enter a scheme under `name`; `paper` cites it and `when` says in one line when to use it.
+
+    The class is checked (`contract.check_class`): its public methods must be those of the contract.
+    """
+
+    def enter(cls: SchemeType) -> SchemeType:
+        if not name.isidentifier():
+            raise InputError(f"scheme: the name must be an identifier, such as my_scheme, not {name!r}")
+        known = SCHEMES.get(name)
+        if known is not None and _address(known.type) != _address(cls):
+            raise InputError(f"scheme: the name {name!r} is taken by {known.type.__qualname__}")
+        check_class(cls)
+        compiled = choose if hasattr(choose, "py_func") else kernel(choose)
+        SCHEMES[name] = Registration(name, cls, compiled, paper, when)
+        return cls
+
+    return enter
+
+
+def adopt(sent: Registration) -> None:
+    """Enter a scheme that another process has sent, unless it is known here."""
+    if SCHEMES.setdefault(sent.name, sent).type is not sent.type and sent.type.__module__ == "__main__":
+        SCHEMES[sent.name] = sent  # a script's or notebook's class is made anew in each process that gets it
+
+
+def _address(cls: Any) -> tuple[str, str]:
+    return cls.__module__, cls.__qualname__  # the same for a module that is loaded again
+
+
+def lookup(name: str) -> Registration:
+    """The registration of the scheme called `name`."""
+    if name not in SCHEMES:
+        raise InputError(f"scheme: {name!r} is not known; allowed are {', '.join(sorted(SCHEMES))}")
+    return SCHEMES[name]
+
+
+def registration_of(scheme: Scheme) -> Registration:
+    """The registration of the class that `scheme` is an instance of."""
+    for registration in SCHEMES.values():
+        if registration.type is type(scheme):
+            return registration
+    raise InputTypeError(f"scheme: {type(scheme).__name__} is not registered; decorate it with @register")
+
+
+def make(name: str, workers: int, **parameters: Any) -> Scheme:
+    """The scheme called `name`, checked. An offline scheme is made with its ``fit`` instead."""
+    registration = lookup(name)
+    if registration.offline:
+        raise InputError(
+            f"scheme: {name} is offline, it needs the frequencies of all keys: "
+            f"{registration.type.__name__}.fit(workers, key_ids, counts)"
+        )
+    unknown = sorted(set(parameters) - set(registration.parameters))
+    if unknown:
+        allowed = ", ".join(f"{k}={v}" for k, v in registration.parameters.items()) or "none"
+        raise InputError(f"{unknown[0]}: not a parameter of {name}; allowed (with defaults): {allowed}")
+    scheme: Scheme = plain(registration.type(workers, **parameters))
+    scheme.check()
+    return scheme
+
+
+def plain(scheme: Any) -> Any:
+    """The scheme with Python's integers for numpy's, whose products may overflow."""
+    return type(scheme)(*(int(value) if isinstance(value, np.integer) else value for value in scheme))

@@ -1,0 +1,161 @@
+"""The router: one source's live scheme, that is, the scheme and its state.
+
+It holds the one batch loop of the project: the simulator and Spark both call `Router.route`, so both take the same
+decisions.
+"""
+
+from collections.abc import Iterable
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from unskew.checks import MOST_WORKERS, require_integer
+from unskew.contract import Growing, Listening, LoadAware, Loads, Scheme, Staggered, Times, Workers, can
+from unskew.errors import InputError, InputTypeError
+from unskew.hashing import KeyIds, frozen, require_key_ids
+from unskew.members import Names, require_members
+from unskew.registry import plain, registration_of
+from unskew.resizing import resize
+from unskew.states import check_state, from_bytes, to_bytes
+from unskew.worker_report import WorkerReport, checked_report
+
+MOST_SOURCE = 2**31 - 1  # Spark counts tasks in an int
+GROWTH_STEP = 65_536  # tuples routed between two looks at whether a growing state still has room
+
+
+class Router:
+    """One source's live scheme. Knows only what it has routed itself, and what it is told.
+
+    Parameters
+    ----------
+    scheme
+        Such as ``PartialKey(workers=16)``, or what `make` returns.
+    state
+        What the router starts with; left out, it starts empty.
+    members
+        The names of the workers, where they have changed; see `workers_changed`.
+    source
+        The number of this source among several. Schemes that go round their workers start at another place for each.
+
+    Examples
+    --------
+    >>> from unskew import PartialKey, Router, key_ids
+    >>> router = Router(PartialKey(workers=16))
+    >>> router.route(key_ids(["the", "cat", "the"])).tolist()
+    [4, 12, 11]
+    """
+
+    def __init__(self, scheme: Scheme, state: Any = None, members: Names | None = None, *, source: int = 0) -> None:
+        self._registration = registration_of(scheme)
+        scheme = plain(scheme)
+        scheme.check()
+        require_integer("source", source, 0, MOST_SOURCE)
+        if state is not None:
+            check_state(scheme, state)
+        else:
+            state = scheme.new_state()
+            if source and can(scheme, Staggered):
+                scheme.stagger(state, source)  # type: ignore[attr-defined]
+        self._continue_with(scheme, state, members)
+        self._one_at_a_time = Lock()  # kernels run without Python's own lock, and a table must not fill up unseen
+
+    def _continue_with(self, scheme: Scheme, state: Any, members: Names | None) -> None:
+        members = None if members is None else require_members(members, MOST_WORKERS)
+        if members is not None and len(members) != scheme.workers:
+            raise InputError(f"members: must be one name per worker ({scheme.workers}), not {len(members)}")
+        self.state, self._members, self.scheme = state, members, _for_kernels(scheme)
+
+    @property
+    def members(self) -> Names:
+        """The name of each worker, by index; at the start its own index."""
+        return np.arange(self.scheme.workers, dtype=np.int64) if self._members is None else self._members
+
+    def workers_changed(self, members: Iterable[int]) -> None:
+        """From now on there are the workers named `members`, with indices in that order. See `resizing.resize`."""
+        after = require_members(members, MOST_WORKERS)
+        with self._one_at_a_time:
+            scheme, state = resize(self._registration.name, self.scheme, self.state, self.members, after)
+            scheme.check()
+            check_state(scheme, state)
+            self._continue_with(scheme, state, after)
+
+    @property
+    def listens(self) -> bool:
+        """Whether `observe` has any effect."""
+        return can(self.scheme, Listening)
+
+    def observe(self, report: WorkerReport) -> None:
+        """Tell the scheme what its workers report, where it listens."""
+        checked = checked_report(report, self.scheme.workers)
+        if self.listens:
+            with self._one_at_a_time:
+                self.scheme.observe(self.state, checked)
+
+    @property
+    def estimates_load(self) -> bool:
+        """Whether `probe` has any effect."""
+        return can(self.scheme, LoadAware)
+
+    def probe(self, load: Loads) -> None:
+        """Overwrite the scheme's estimate of the load, where it has one, with the true load of each worker."""
+        if self.estimates_load:
+            with self._one_at_a_time:
+                self.scheme.load_of(self.state)[:] = load
+
+    def route(self, key_ids: KeyIds, times: Times | None = None) -> Workers:
+        """The worker of each tuple, in order. `times` are seconds; left out, all are 0.
+
+        Cutting a batch in two never changes an answer.
+        """
+        ids = require_key_ids(key_ids)
+        moments = np.zeros(len(ids)) if times is None else _numbers(times)
+        if moments.shape != ids.shape:
+            raise InputError(f"times: must have one number per tuple ({len(ids)}), not shape {moments.shape}")
+        moments = frozen(moments)
+        chosen = np.empty(len(ids), np.int32)
+        with self._one_at_a_time:
+            for part in self._parts(len(ids)):
+                self._registration.loop(self.scheme, self.state, ids[part], moments[part], chosen[part])
+        if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.scheme.workers:
+            wrong = chosen.min() if chosen.min() < 0 else chosen.max()
+            raise InputError(
+                f"scheme: {self._registration.name} chose worker {wrong}, not one of 0..{self.scheme.workers - 1}"
+            )
+        return chosen
+
+    def _parts(self, tuples: int) -> Iterable[slice]:
+        """The whole batch at once, or in steps between which a growing state is given room."""
+        if not can(self.scheme, Growing):
+            yield slice(0, tuples)
+            return
+        for start in range(0, tuples, GROWTH_STEP):
+            self.state = self.scheme.grown(self.state, min(GROWTH_STEP, tuples - start))
+            yield slice(start, start + GROWTH_STEP)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Router, (self.scheme, self.state, self._members)
+
+    def to_bytes(self) -> bytes:
+        """The state, without pickle: the npz of its arrays."""
+        return to_bytes(self.state)
+
+    @classmethod
+    def from_bytes(cls, scheme: Scheme, data: bytes, members: Names | None = None) -> "Router":
+        """The router whose state `to_bytes` wrote, for the same scheme; `members` where its workers had changed."""
+        return cls(scheme, from_bytes(scheme, data), members)
+
+
+def _for_kernels(scheme: Any) -> Any:
+    """The scheme with floats for all numbers that may be one, so that one loop is compiled, and arrays read-only."""
+    kinds = getattr(type(scheme), "__annotations__", {})
+    floats = {name for name in scheme._fields if kinds.get(name) in (float, "float")}
+    arrays = {name: frozen(value) for name, value in scheme._asdict().items() if isinstance(value, np.ndarray)}
+    return scheme._replace(**arrays, **{name: float(getattr(scheme, name)) for name in floats})
+
+
+def _numbers(times: Any) -> Times:
+    array = np.asarray(times)
+    if array.dtype.kind not in "iuf":
+        raise InputTypeError(f"times: must be numbers of seconds, not {array.dtype}")
+    return array.astype(np.float64, copy=False)
