@@ -12,12 +12,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from committed import committed, ids
 from unskew import Hash, InputError, PartialKey, Router, Scheme
 from unskew.cli.reproduce import PAPERS
 from unskew.experiments.cg import PAPER, cluster, fig4, fig10, real, setup
 from unskew.experiments.cg.cluster import RATE, Machines, Window, drained, grows, settled
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED
-from unskew.experiments.grid import Job, Run, Runs
+from unskew.experiments.grid import Job, Outcome, Outcomes
 from unskew.experiments.paper import Experiment, Picture, Settings
 from unskew.registry import registration_of
 from unskew.schemes.bounded import BoundedLoads
@@ -91,12 +92,12 @@ def test_the_grid_has_all_that_the_paper_varies(quick: bool) -> None:
 def test_no_run_of_the_grid_is_made_twice(data: Path) -> None:
     for experiment in PAPER.experiments:
         jobs = experiment.jobs(settings(data, quick=False))
-        runs = [
+        outcomes = [
             (job.data, registration_of(s).name, s, job.sources, job.queues, job.events)
             for job in jobs
             for s in job.schemes
         ]
-        assert len(set(runs)) == len(runs), experiment.name
+        assert len(set(outcomes)) == len(outcomes), experiment.name
 
 
 def test_a_quick_grid_is_a_smaller_grid(data: Path) -> None:
@@ -114,10 +115,10 @@ def test_the_paper_is_known_to_the_command() -> None:
 def test_without_real_streams_their_claims_are_not_testable() -> None:
     chosen = settings(NOWHERE)
     assert real.jobs(chosen) == []
-    found = real.EXPERIMENT.judged(Runs(), chosen)
+    found = real.EXPERIMENT.judged(Outcomes(), chosen)
     assert {claim.verdict for claim in found} == {NOT_TESTABLE}
     assert all("absent" in claim.why for claim in found)
-    assert "No real stream" in str(real.parts(Runs(), chosen)[0])
+    assert "No real stream" in str(real.parts(Outcomes(), chosen)[0])
 
 
 def test_the_total_capacity_is_the_same_whoever_is_strong() -> None:
@@ -279,8 +280,8 @@ def verdicts(data: Path, world: World) -> dict[str, str]:
     chosen, found = settings(data), {}
     for experiment in PAPER.experiments:
         jobs = experiment.jobs(chosen)
-        runs = Runs(Run(job, made_up(some, job, scheme, world)) for job in jobs for scheme in job.schemes)
-        found |= {claim.id: claim.verdict for claim in experiment.judged(runs, chosen)}
+        outcomes = Outcomes(Outcome(job, made_up(some, job, scheme, world)) for job in jobs for scheme in job.schemes)
+        found |= {claim.id: claim.verdict for claim in experiment.judged(outcomes, chosen)}
     return found
 
 
@@ -295,6 +296,11 @@ def test_every_claim_differs_where_nothing_is_as_published(data: Path, monkeypat
     monkeypatch.setattr(real, "LONG_ENOUGH", SHORT)
     found = verdicts(data, all_otherwise)
     assert {id for id, verdict in found.items() if verdict == REPRODUCED} == set()
+
+
+def test_the_committed_results_have_all_claims_in_order(data: Path) -> None:
+    assert ids(committed("cg")) == list(verdicts(data, as_published))
+    assert list(committed("cg").experiments) == [experiment.name for experiment in PAPER.experiments]
 
 
 def test_a_stream_that_is_too_short_to_settle_is_not_judged(data: Path) -> None:
@@ -339,17 +345,19 @@ def _load_after(chosen: Any, bins: int) -> Any:
 @pytest.mark.parametrize("experiment", PAPER.experiments, ids=lambda experiment: experiment.name)
 def test_a_tiny_run_has_claims_rules_and_pictures(experiment: Experiment, data: Path, tmp_path: Path) -> None:
     chosen = settings(data)
-    runs = Runs(Run(job, result) for job in experiment.jobs(chosen) for result in job.run())
-    for claim in experiment.judged(runs, chosen):
+    outcomes = Outcomes(Outcome(job, result) for job in experiment.jobs(chosen) for result in job.run())
+    for claim in experiment.judged(outcomes, chosen):
         assert claim.verdict in (REPRODUCED, DIFFERS, NOT_TESTABLE)
         assert (claim.verdict == NOT_TESTABLE) == (claim.id in NEVER), claim.id
         assert claim.verdict == NOT_TESTABLE or claim.why.startswith("Rule: "), claim.id
         assert not re.search(r"\bnan\b|\binf\b", claim.measured), claim
         assert not re.search(r"\bWP\b(?! \(stand-in, first 2k of 22M\))", claim.measured), claim
         assert claim.command == f"unskew reproduce cg --only {experiment.name}"
-    parts = experiment.parts(runs, chosen)
+    parts = experiment.parts(outcomes, chosen)
     assert parts
     for part in parts:
         if isinstance(part, Picture):
             part.figure.savefig(tmp_path / f"{part.name}.svg")
-    assert all(isinstance(value, str | int | float | bool | None) for run in runs for value in run.flat().values())
+    assert all(
+        isinstance(value, str | int | float | bool | None) for outcome in outcomes for value in outcome.flat().values()
+    )

@@ -45,8 +45,8 @@ def test_make_has_the_targets_that_the_documents_name():
 
 
 def test_links_lead_to_files():
-    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")]:
-        for link in re.findall(r"\]\(([^)#:]+)\)", document.read_text()):
+    for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
             assert (document.parent / link).exists(), f"{document.name}: {link}"
 
 

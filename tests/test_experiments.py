@@ -1,6 +1,5 @@
-"""The reruns of the papers: claims, the selection of runs, verdict rules. What needs Spark is in tests/spark."""
+"""The reruns of the papers: claims, the selection of outcomes, verdict rules. What needs Spark is in tests/spark."""
 
-import json
 import re
 import sys
 from dataclasses import replace
@@ -11,19 +10,21 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from committed import committed, ids
 from unskew import Hash, InputError, PartialKey
 from unskew.cli import app
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim, verdict, within
-from unskew.experiments.grid import Fit, Job, Run, Runs
+from unskew.experiments.evaluation import evaluate
+from unskew.experiments.grid import Fit, Job, Outcome, Outcomes
 from unskew.experiments.paper import Experiment, Settings, Table
 from unskew.experiments.pkg import PAPER, fig7, section5, table1, table2_grid
 from unskew.experiments.pkg.data import REAL, SLASHDOT, label, shown, spread
-from unskew.experiments.report import check_folder, claims_json, make_folder, write_report, write_results
+from unskew.experiments.report import check_folder, make_folder, write_report, write_results
 from unskew.experiments.words import listed, median
 from unskew.streams import StandIn, Stream, Zipf
 from unskew.streams.stream import Generated
 
-FIELDS = ["id", "claim", "published", "measured", "verdict", "why", "command"]
+FIELDS = ["id", "claim", "published", "measured", "verdict", "why", "experiment", "command"]
 NOWHERE = Path("no-such-folder")
 WITHOUT_STAND_INS = {"table1-LN1", "table1-LN2", "table1-SL2", "fig5-drift", "fig6-skew", "fig6-balance"} | {
     "fig8-skew-SL2",
@@ -35,14 +36,12 @@ def settings(**given: object) -> Settings:
     return Settings("pkg", **({"data": NOWHERE, "quick": True} | given))  # type: ignore[arg-type]
 
 
-def run(jobs: list[Job]) -> Runs:
-    return Runs(Run(job, result) for job in jobs for result in job.run())
+def run(jobs: list[Job]) -> Outcomes:
+    return Outcomes(Outcome(job, result) for job in jobs for result in job.run())
 
 
 def test_a_claim_has_exactly_the_fields_of_the_json() -> None:
-    claim = Claim("a", "b", "c", "d", REPRODUCED, "e", "f")
-    assert list(claim.to_dict()) == FIELDS
-    assert list(json.loads(claims_json(PAPER, [claim]))) == ["paper", "claims"]
+    assert list(Claim("a", "b", "c", "d", REPRODUCED, "e", "f", "g").to_dict()) == FIELDS
 
 
 def test_verdicts() -> None:
@@ -58,7 +57,9 @@ def test_an_unknown_figure_is_refused_with_those_that_exist() -> None:
 
 
 def test_the_command_measures_the_same_again() -> None:
-    assert settings(options=" --quick --seed 3").command("fig7") == "unskew reproduce pkg --only fig7 --quick --seed 3"
+    chosen = settings(options=" --quick --seed 3")
+    assert chosen.command("fig7") == "unskew reproduce pkg --only fig7 --quick --seed 3"
+    assert chosen.command() == "unskew reproduce pkg --quick --seed 3"
 
 
 def test_a_job_runs_online_and_offline_schemes_of_any_size() -> None:
@@ -71,13 +72,13 @@ def test_a_job_runs_online_and_offline_schemes_of_any_size() -> None:
 
 def test_runs_are_selected_by_job_result_and_parameters() -> None:
     stream = Zipf(1.0, 100, 1_000)
-    runs = run([Job("x", name, stream, (PartialKey(5), PartialKey(5, seed=1), Hash(9))) for name in ("A", "B")])
-    assert len(runs.where(data="A")) == 3
-    assert [run.result.scheme for run in runs.where(data="B", workers=9)] == ["hash"]
-    assert runs.one(data="B", scheme="pkg", seed=1).params["seed"] == 1
-    assert runs.where(data="A", choices=2, seed=7) == []
+    outcomes = run([Job("x", name, stream, (PartialKey(5), PartialKey(5, seed=1), Hash(9))) for name in ("A", "B")])
+    assert len(outcomes.where(data="A")) == 3
+    assert [outcome.result.scheme for outcome in outcomes.where(data="B", workers=9)] == ["hash"]
+    assert outcomes.one(data="B", scheme="pkg", seed=1).params["seed"] == 1
+    assert outcomes.where(data="A", choices=2, seed=7) == []
     with pytest.raises(KeyError, match="no run with"):
-        runs.one(data="C")
+        outcomes.one(data="C")
 
 
 def test_a_quick_grid_is_a_smaller_grid() -> None:
@@ -89,15 +90,15 @@ def test_a_quick_grid_is_a_smaller_grid() -> None:
 def test_a_grid_without_real_streams_says_that_they_are_absent() -> None:
     assert SLASHDOT not in {job.data for job in table1.jobs(settings())}
     real = next(experiment for experiment in PAPER.experiments if experiment.name == "real")
-    found = real.judged(Runs(), settings())
+    found = real.judged(Outcomes(), settings())
     assert {claim.verdict for claim in found} == {NOT_TESTABLE}
     assert all("absent" in claim.why for claim in found)
 
 
 @pytest.mark.compiled
 def test_section_5_is_reproduced_from_the_seeds_alone() -> None:
-    runs = run(section5.jobs(settings()))
-    verdicts = {finding.id: finding.verdict for finding in section5.claims(runs, settings())}
+    outcomes = run(section5.jobs(settings()))
+    verdicts = {finding.id: finding.verdict for finding in section5.claims(outcomes, settings())}
     assert verdicts == {"section5-idle": REPRODUCED, "section5-imbalance": DIFFERS}
 
 
@@ -113,7 +114,7 @@ def test_the_bound_of_section_5_holds_on_a_skewed_stream() -> None:
 
 
 @pytest.fixture(scope="module")
-def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Runs]:
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> tuple[Settings, Outcomes]:
     """The whole quick grid on the first tuples of each stream, and short files in the place of the real ones."""
     folder = tmp_path_factory.mktemp("data")
     keys = pa.array([f"key {n % 7}" if n % 3 else "hot" for n in range(2_000)])
@@ -131,18 +132,25 @@ def _first(stream: Stream, tuples: int) -> Stream:
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("experiment", PAPER.experiments, ids=lambda experiment: experiment.name)
-def test_a_stand_in_is_never_shown_without_saying_so(experiment: Experiment, tiny: tuple[Settings, Runs]) -> None:
-    chosen, runs = tiny[0], tiny[1].where(experiment=experiment.name)
-    claims = experiment.judged(runs, chosen)
+def test_a_stand_in_is_never_shown_without_saying_so(experiment: Experiment, tiny: tuple[Settings, Outcomes]) -> None:
+    chosen, outcomes = tiny[0], tiny[1].where(experiment=experiment.name)
+    claims = experiment.judged(outcomes, chosen)
     for claim in claims:
         assert not re.search(r"\b(WP|TW|CT|LJ)\b(?! \(stand-in, first 2k of )", claim.measured), claim
-    if any(isinstance(run.job.stream, StandIn) for run in runs):
+    if any(isinstance(outcome.job.stream, StandIn) for outcome in outcomes):
         silent = {c.id for c in claims if c.verdict != NOT_TESTABLE and "stand-in" not in c.measured}
         assert silent <= WITHOUT_STAND_INS
-    for part in experiment.parts(runs, chosen):
+    for part in experiment.parts(outcomes, chosen):
         if isinstance(part, Table):
             shown_there = " ".join([part.caption, *(str(row[0]) for row in part.rows)])
             assert not re.search(r"\b(WP|TW|CT|LJ)\b(?! \(stand-in, first 2k of )", shown_there), part
+
+
+@pytest.mark.compiled
+def test_the_committed_results_have_all_claims_in_order(tiny: tuple[Settings, Outcomes]) -> None:
+    found = evaluate(PAPER, tiny[0], PAPER.experiments, tiny[1])
+    assert ids(committed("pkg")) == ids(found)
+    assert committed("pkg").experiments == found.experiments
 
 
 def test_a_label_says_what_was_used() -> None:
@@ -169,15 +177,16 @@ def test_numbers_are_shown_as_the_paper_prints_them() -> None:
 @pytest.mark.compiled
 def test_a_report_has_every_file(tmp_path: Path) -> None:
     experiment = PAPER.chosen(["section5"])[0]
-    runs = run([job._replace(stream=Zipf(0, 100, 10_000)) for job in experiment.jobs(settings())])
-    claims = experiment.judged(runs, settings())
+    outcomes = run([job._replace(stream=Zipf(0, 100, 10_000)) for job in experiment.jobs(settings())])
     make_folder(tmp_path / "out")
-    write_results(tmp_path / "out", runs)
-    page = write_report(tmp_path / "out", PAPER, settings(), [experiment], runs, claims)
+    write_results(tmp_path / "out", outcomes)
+    found = evaluate(PAPER, settings(), [experiment], outcomes)
+    page = write_report(tmp_path / "out", PAPER, settings(), [experiment], outcomes, found)
     assert {path.name for path in page.parent.iterdir()} == {
         "claims.json",
         "index.html",
         "results.csv",
+        "results.md",
         "results.parquet",
     }
     text = page.read_text(encoding="utf-8")

@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from committed import committed, ids
 from unskew import Hash, InputError, PartialKey, Scheme, Shuffle
 from unskew.cli.reproduce import PAPERS
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED
 from unskew.experiments.fish import PAPER, setup
 from unskew.experiments.fish.rules import near
-from unskew.experiments.grid import Job, Run, Runs
+from unskew.experiments.grid import Job, Outcome, Outcomes
 from unskew.experiments.paper import Experiment, Picture, Settings
 from unskew.registry import registration_of
 from unskew.schemes.d_choices import DChoices
@@ -86,10 +87,10 @@ def test_without_real_streams_their_claims_are_not_testable() -> None:
     nowhere = settings(Path("no-such-folder"))
     for experiment in PAPER.chosen(["fig2", "fig9"]):
         assert experiment.jobs(nowhere) == []
-        claims = experiment.judged(Runs(), nowhere)
+        claims = experiment.judged(Outcomes(), nowhere)
         assert {claim.verdict for claim in claims} == {NOT_TESTABLE}
         assert all("absent" in claim.why for claim in claims)
-        assert "No real stream" in str(experiment.parts(Runs(), nowhere)[0])
+        assert "No real stream" in str(experiment.parts(Outcomes(), nowhere)[0])
 
 
 # ---------------------------------------------------------------- the rules, in made-up worlds
@@ -155,10 +156,10 @@ def verdicts(data: Path, world: World, quick: bool) -> dict[str, str]:
     chosen = settings(data, quick)
     found: dict[str, str] = {}
     for experiment in PAPER.experiments:
-        runs = Runs(
-            Run(job, made_up(some, job, scheme, world)) for job in experiment.jobs(chosen) for scheme in job.schemes
+        outcomes = Outcomes(
+            Outcome(job, made_up(some, job, scheme, world)) for job in experiment.jobs(chosen) for scheme in job.schemes
         )
-        found |= {claim.id: claim.verdict for claim in experiment.judged(runs, chosen)}
+        found |= {claim.id: claim.verdict for claim in experiment.judged(outcomes, chosen)}
     return found
 
 
@@ -189,6 +190,11 @@ def test_every_claim_differs_where_nothing_is_as_published(data: Path, quick: bo
     }
 
 
+def test_the_committed_results_have_all_claims_in_order(data: Path) -> None:
+    assert ids(committed("fish")) == list(verdicts(data, as_published, quick=True))
+    assert list(committed("fish").experiments) == [experiment.name for experiment in PAPER.experiments]
+
+
 def test_a_printed_factor_is_met_from_both_sides() -> None:
     assert near(2.0, 3.0)
     assert near(4.5, 3.0)
@@ -210,8 +216,8 @@ def test_w_choices_that_trusts_estimates_of_too_few_counters_is_shuffle() -> Non
 
 
 def test_the_memory_of_shuffling_is_as_expected() -> None:
-    run = simulate(Evolving(1.2, 1_000, 50_000), [Shuffle(16)], samples=1)[0]
-    assert run.replicas_over_kg == pytest.approx(setup.expected_sg_memory(1.2, 50_000, 16, keys=1_000), rel=0.02)
+    result = simulate(Evolving(1.2, 1_000, 50_000), [Shuffle(16)], samples=1)[0]
+    assert result.replicas_over_kg == pytest.approx(setup.expected_sg_memory(1.2, 50_000, 16, keys=1_000), rel=0.02)
 
 
 # ---------------------------------------------------------------- a tiny run of everything
@@ -224,15 +230,17 @@ def test_a_tiny_run_has_claims_rules_and_pictures(
 ) -> None:
     monkeypatch.setattr(setup, "QUICK_TUPLES", 2_000)
     chosen = settings(data)
-    runs = Runs(Run(job, result) for job in experiment.jobs(chosen) for result in job.run())
-    for claim in experiment.judged(runs, chosen):
+    outcomes = Outcomes(Outcome(job, result) for job in experiment.jobs(chosen) for result in job.run())
+    for claim in experiment.judged(outcomes, chosen):
         assert claim.verdict in (REPRODUCED, DIFFERS, NOT_TESTABLE)
         assert (claim.verdict == NOT_TESTABLE) == (claim.id in NEVER), claim.id
         assert claim.verdict == NOT_TESTABLE or claim.why.startswith("Rule: "), claim.id
         assert not re.search(r"\bnan\b|\binf\b", claim.measured), claim
         assert claim.command == f"unskew reproduce fish --only {experiment.name}"
-    pictures = [part for part in experiment.parts(runs, chosen) if isinstance(part, Picture)]
+    pictures = [part for part in experiment.parts(outcomes, chosen) if isinstance(part, Picture)]
     assert pictures
     for picture in pictures:
         picture.figure.savefig(tmp_path / f"{picture.name}.svg")
-    assert all(isinstance(value, str | int | float | bool | None) for run in runs for value in run.flat().values())
+    assert all(
+        isinstance(value, str | int | float | bool | None) for outcome in outcomes for value in outcome.flat().values()
+    )

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 
 from unskew import InputError, PartialKey
 from unskew.cli import app
+from unskew.experiments.evaluation import Evaluation
 from unskew.experiments.grid import Job, run_on_spark
 from unskew.streams import Zipf
 
@@ -16,12 +17,12 @@ from unskew.streams import Zipf
 def test_the_grid_gives_what_the_simulator_gives_here(spark: SparkSession) -> None:
     jobs = [Job("x", f"z={z}", Zipf(z, 100, 2_000), (PartialKey(5), PartialKey(9))) for z in (0.5, 1.5)]
     done: list[int] = []
-    runs = run_on_spark(spark, jobs, done.append)
+    outcomes = run_on_spark(spark, jobs, done.append)
     assert sum(done) == len(jobs)
     for job in jobs:
         here = [result.load for result in job.run()]
-        assert [result.load for result in runs.results(data=job.data)] == here
-        assert runs.one(data=job.data).samples == job.run()[0].samples
+        assert [result.load for result in outcomes.results(data=job.data)] == here
+        assert outcomes.one(data=job.data).samples == job.run()[0].samples
 
 
 def test_a_failing_job_is_one_clear_line(spark: SparkSession) -> None:
@@ -39,6 +40,7 @@ def test_reproduce_writes_everything_and_prints_the_claims(spark: SparkSession, 
     assert printed == json.loads((out / "claims.json").read_text(encoding="utf-8"))
     assert {claim["id"] for claim in printed["claims"]} == {"section5-idle", "section5-imbalance"}
     assert {claim["command"] for claim in printed["claims"]} == {"unskew reproduce pkg --only section5 --quick"}
+    assert (out / "results.md").read_text(encoding="utf-8") == Evaluation.from_json(result.stdout).markdown()
     assert (out / "index.html").exists()
     assert (out / "results.parquet").exists()
     again = CliRunner().invoke(app, typed)

@@ -1,7 +1,7 @@
 """`unskew reproduce`: a paper's evaluation again, published beside measured."""
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,12 +12,13 @@ from rich.markup import escape
 from unskew.cli.output import console, notes, progress_bar
 from unskew.errors import InputError
 from unskew.experiments.cg import PAPER as CG
-from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim
+from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim, tally
+from unskew.experiments.evaluation import evaluate
 from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.grid import run_on_spark
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
-from unskew.experiments.report import check_folder, claims_json, make_folder, write_report, write_results
+from unskew.experiments.report import check_folder, make_folder, write_report, write_results
 from unskew.page import fresh_path
 from unskew.plots import new_figure
 
@@ -25,7 +26,8 @@ PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH, CG)}
 DEFAULT_DATA = Path("../shared/data")
 DATA_VARIABLE = "UNSKEW_DATA"
 DATA_HELP = (
-    f"a folder with the real streams (see docs/papers.md); default ${DATA_VARIABLE}, else {DEFAULT_DATA} if it is there"
+    "a folder with the real streams (see docs/papers/README.md); "
+    f"default ${DATA_VARIABLE}, else {DEFAULT_DATA} if it is there"
 )
 DEFAULT_MASTER = "local[*]"
 MASTERS = {"local": "local[N]", "spark://": "spark://host:port", "yarn": "yarn", "k8s://": "k8s://https://host:port"}
@@ -66,16 +68,14 @@ def reproduce(
     with _spark(master) as spark:
         make_folder(folder)
         with progress_bar(f"simulating ({len(jobs)} passes)", len(jobs)) as done:
-            runs = run_on_spark(spark, jobs, done)
-    write_results(folder, runs)  # first of all: they are dear
-    claims = [
-        claim for experiment in chosen for claim in experiment.judged(runs.where(experiment=experiment.name), settings)
-    ]
-    page = write_report(folder, PAPERS[paper], settings, chosen, runs, claims)
+            outcomes = run_on_spark(spark, jobs, done)
+    write_results(folder, outcomes)  # first of all: they are dear
+    found = evaluate(PAPERS[paper], settings, chosen, outcomes)
+    page = write_report(folder, PAPERS[paper], settings, chosen, outcomes, found)
     if as_json:
-        print(claims_json(PAPERS[paper], claims))
+        print(found.to_json())
     else:
-        _show(claims)
+        _show(found.claims)
     notes.print(f"results, pictures and the page: {page}", soft_wrap=True)
 
 
@@ -138,10 +138,9 @@ def _new_session(master: str, closing: ExitStack) -> Any:
     return session
 
 
-def _show(claims: list[Claim]) -> None:
+def _show(claims: Sequence[Claim]) -> None:
     for claim in claims:
         console.print(f"[bold]{claim.id}[/bold]  {STYLED[claim.verdict]}  {escape(claim.claim)}", soft_wrap=True)
         console.print(f"    published: {escape(claim.published)}", soft_wrap=True)
         console.print(f"    measured:  {escape(claim.measured)}", soft_wrap=True)
-    counts = (f"{sum(claim.verdict == verdict for claim in claims)} {verdict}" for verdict in STYLED)
-    console.print(f"[bold]{len(claims)} claims[/bold]: {', '.join(counts)}")
+    console.print(f"[bold]{tally(claims)}[/bold]")

@@ -1,4 +1,4 @@
-"""A grid of simulations, run as one Spark job: one task a pass over a stream.
+"""A grid of simulations, run as one Spark job: one task per pass over a stream.
 
 The whole list of jobs travels with the task's function; a task looks up its own by number, so nothing has to be
 shuffled or stored. Results come back as rows of JSON. The dearest jobs start first, so that no core idles at the end.
@@ -75,8 +75,8 @@ def _fitted(schemes: Sequence[Any], stream: Stream) -> list[Scheme]:
     ]
 
 
-class Run(NamedTuple):
-    """A job and the result of one of its schemes."""
+class Outcome(NamedTuple):
+    """A job, and the result of one of its schemes."""
 
     job: Job
     result: Result
@@ -101,12 +101,12 @@ class Run(NamedTuple):
         return False
 
 
-class Runs(list[Run]):
-    """All runs of an experiment, to select from."""
+class Outcomes(list[Outcome]):
+    """All outcomes of an experiment, to select from."""
 
-    def where(self, **values: Any) -> "Runs":
-        """The runs that have all these values, of job, result or scheme parameters."""
-        return Runs(run for run in self if all(run.has(name, value) for name, value in values.items()))
+    def where(self, **values: Any) -> "Outcomes":
+        """The outcomes that have all these values, of job, result or scheme parameters."""
+        return Outcomes(outcome for outcome in self if all(outcome.has(name, value) for name, value in values.items()))
 
     def one(self, **values: Any) -> Result:
         """The first result of `where`; the grid has one."""
@@ -121,10 +121,10 @@ class Runs(list[Run]):
 
     def results(self, **values: Any) -> list[Result]:
         """The results of `where`."""
-        return [run.result for run in self.where(**values)]
+        return [outcome.result for outcome in self.where(**values)]
 
 
-def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None]) -> Runs:
+def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None]) -> Outcomes:
     """Run `jobs` as one Spark job on the session `spark`; `progress` gets the number of jobs done since its last call.
 
     Any session will do. Progress is finer where the session has a context to ask (not on Spark Connect).
@@ -143,18 +143,18 @@ def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None
     frame = spark.range(0, len(jobs), 1, len(jobs)).mapInArrow(tasks, "place long, results string")
     rows = _collect(spark, frame, progress)
     found = {order[row["place"]]: [Result.from_dict(values) for values in json.loads(row["results"])] for row in rows}
-    return Runs(Run(job, result) for number, job in enumerate(jobs) for result in found[number])
+    return Outcomes(Outcome(job, result) for number, job in enumerate(jobs) for result in found[number])
 
 
 def _collect(spark: Any, frame: Any, progress: Callable[[int], None]) -> list[Any]:
     """Collect in a thread, and report the tasks done meanwhile."""
-    outcome: dict[str, Any] = {}
+    collected: dict[str, Any] = {}
 
     def work() -> None:
         try:
-            outcome["rows"] = frame.collect()
+            collected["rows"] = frame.collect()
         except Exception as error:
-            outcome["error"] = error
+            collected["error"] = error
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
@@ -164,9 +164,9 @@ def _collect(spark: Any, frame: Any, progress: Callable[[int], None]) -> list[An
         done = _tasks_done(spark)
         progress(max(0, done - seen))
         seen = max(seen, done)
-    if "error" in outcome:
-        raise InputError(f"spark: the grid failed: {_last_line(outcome['error'])}") from outcome["error"]
-    rows: list[Any] = outcome["rows"]
+    if "error" in collected:
+        raise InputError(f"spark: the grid failed: {_last_line(collected['error'])}") from collected["error"]
+    rows: list[Any] = collected["rows"]
     progress(len(rows) - seen)
     return rows
 

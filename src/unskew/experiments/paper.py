@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from unskew.errors import InputError
 from unskew.experiments.claims import NOT_TESTABLE, Claim
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Settings:
         """As `pick`, but a quick run is never the longer one."""
         return min(full, quick) if self.quick else full
 
-    def command(self, experiment: str) -> str:
-        """What to type to measure the claims of `experiment` again."""
-        return f"unskew reproduce {self.paper} --only {experiment}{self.options}"
+    def command(self, *experiments: str) -> str:
+        """What to type to measure the claims of `experiments` again; without any, of the whole paper."""
+        return f"unskew reproduce {self.paper}{''.join(f' --only {name}' for name in experiments)}{self.options}"
 
 
 class Table(NamedTuple):
@@ -71,12 +71,12 @@ class Experiment:
     name: str
     title: str
     jobs: Callable[[Settings], list[Job]]
-    claims: Callable[[Runs, Settings], list[Finding]]
-    parts: Callable[[Runs, Settings], list[Part]]
+    claims: Callable[[Outcomes, Settings], list[Finding]]
+    parts: Callable[[Outcomes, Settings], list[Part]]
 
-    def judged(self, runs: Runs, settings: Settings) -> list[Claim]:
+    def judged(self, outcomes: Outcomes, settings: Settings) -> list[Claim]:
         """The claims, each with the command that measures it."""
-        return [Claim(*found, command=settings.command(self.name)) for found in self.claims(runs, settings)]
+        return [Claim(*found, self.name, settings.command(self.name)) for found in self.claims(outcomes, settings)]
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,20 @@
-"""Writes what an experiment found: results as Parquet and CSV, claims as JSON, pictures, and the page."""
+"""Writes what a rerun found: results as Parquet and CSV, claims as JSON and Markdown, pictures, and the page."""
 
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
 
 from unskew.errors import InputError
-from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim
-from unskew.experiments.grid import Runs
+from unskew.experiments.claims import MARKS, tally
+from unskew.experiments.evaluation import QUICK, Evaluation
+from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Paper, Part, Picture, Settings, Table
 from unskew.page import Page
-
-MARKS = {REPRODUCED: "✓ reproduced", DIFFERS: "✗ differs", NOT_TESTABLE: "not testable here"}
 
 
 def check_folder(folder: Path, force: bool) -> None:
@@ -45,42 +44,31 @@ def write_report(
     paper: Paper,
     settings: Settings,
     experiments: Sequence[Experiment],
-    runs: Runs,
-    claims: Sequence[Claim],
+    outcomes: Outcomes,
+    found: Evaluation,
 ) -> Path:
     """Write claims, pictures and the page into `folder`; returns the page."""
-    (folder / "claims.json").write_text(claims_json(paper, claims, indent=2) + "\n", encoding="utf-8")
-    page = Page(paper.title, f"The evaluation of {paper.reference}, rerun. {_count(claims)}")
+    (folder / "claims.json").write_text(found.to_json(indent=2) + "\n", encoding="utf-8")
+    (folder / "results.md").write_text(found.markdown(), encoding="utf-8")
+    page = Page(paper.title, f"The evaluation of {paper.reference}, rerun. {tally(found.claims)}.")
     page.text(*paper.introduction)
-    if settings.quick:
+    if found.grid == QUICK:
         page.text("This was a quick run: fewer and shorter streams than in the paper.")
     page.heading("Published beside measured")
     page.table(
         ["verdict", "claim", "published", "measured"],
-        [[MARKS[claim.verdict], claim.claim, claim.published, claim.measured] for claim in claims],
+        [[MARKS[claim.verdict], claim.claim, claim.published, claim.measured] for claim in found.claims],
     )
     for experiment in experiments:
         page.heading(experiment.title)
-        for part in experiment.parts(runs.where(experiment=experiment.name), settings):
+        for part in experiment.parts(outcomes.where(experiment=experiment.name), settings):
             _add(page, folder, part)
-        command = settings.command(experiment.name)
-        verdicts = [[claim.id, MARKS[claim.verdict], claim.why] for claim in claims if claim.command == command]
+        verdicts = [[claim.id, MARKS[claim.verdict], claim.why] for claim in found.of(experiment.name)]
         page.table(["claim", "verdict", "why"], verdicts)
         page.text("Measure it again:")
-        page.code(command)
+        page.code(settings.command(experiment.name))
     page.write(folder / "index.html")
     return folder / "index.html"
-
-
-def claims_json(paper: Paper, claims: Sequence[Claim], indent: int | None = None) -> str:
-    """``{"paper": ..., "claims": [...]}``."""
-    found = {"paper": paper.reference, "claims": [claim.to_dict() for claim in claims]}
-    return json.dumps(found, ensure_ascii=False, indent=indent)
-
-
-def _count(claims: Sequence[Claim]) -> str:
-    numbers = ((sum(claim.verdict == kind for claim in claims), kind) for kind in MARKS)
-    return "Of " + str(len(claims)) + " claims: " + ", ".join(f"{n} {kind}" for n, kind in numbers if n) + "."
 
 
 def _add(page: Page, folder: Path, part: Part) -> None:
@@ -88,22 +76,30 @@ def _add(page: Page, folder: Path, part: Part) -> None:
         page.text(part.caption)
         page.table(part.headers, part.rows)
     elif isinstance(part, Picture):
-        part.figure.savefig(folder / f"{part.name}.svg", metadata={"Date": None})
+        _save(part.figure, folder / f"{part.name}.svg")
         page.figure(part.figure, part.caption)
     else:
         page.text(part)
 
 
-def write_results(folder: Path, runs: Runs) -> None:
-    """Write one row a run (results.parquet, results.csv) into `folder`, and samples through time if there are any."""
-    results = pa.Table.from_pylist([run.flat() for run in runs])
+def _save(figure: Any, path: Path) -> None:
+    """Write a picture whose bytes depend on nothing but what it shows, so that it can be committed."""
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.hashsalt": "unskew"}):
+        figure.savefig(path, metadata={"Date": None})
+
+
+def write_results(folder: Path, outcomes: Outcomes) -> None:
+    """Write results.parquet and results.csv, one row per outcome, and samples through time if there are any."""
+    results = pa.Table.from_pylist([outcome.flat() for outcome in outcomes])
     pa.parquet.write_table(results, folder / "results.parquet", compression="zstd")
     pa.csv.write_csv(results, folder / "results.csv")
     samples = [
         {name: row[name] for name in ("experiment", "data", "scheme", "workers", "sources", "estimation", "params")}
         | sample._asdict()
-        for run, row in ((run, run.flat()) for run in runs if run.job.samples > 1)
-        for sample in run.result.samples
+        for outcome, row in ((outcome, outcome.flat()) for outcome in outcomes if outcome.job.samples > 1)
+        for sample in outcome.result.samples
     ]
     if samples:
         pa.parquet.write_table(pa.Table.from_pylist(samples), folder / "samples.parquet", compression="zstd")

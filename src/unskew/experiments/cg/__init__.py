@@ -13,13 +13,14 @@ PAPER = Paper(
         "the mean. Workers hold virtual workers, and each asks for more when it is idle and for less when it is busy. "
         "So faster machines come to have more, without anybody knowing a capacity.",
         "Normalised imbalance is highest load over mean load, less 1; memory is the number of (worker, key) pairs over "
-        "the number of keys. Where workers have queues, the imbalance is the highest utilisation less the mean, of a "
-        "stretch of a few minutes, and differences are between the workers with the most and with the least.",
+        "the number of keys. Where workers have queues, the imbalance is the highest utilisation less the mean, in "
+        "windows of a few minutes. Differences are between the workers with the most and with the least.",
         "WP (Wikipedia) cannot be had: a Zipf stream with the same tuples, keys and p1 stands in for it, and is "
         "labelled so. It has neither WP's tail nor its peaks through the day: 22M tuples come evenly in 24 hours. "
         "ZF has 100,000 keys and 10M tuples, as in Table I. What the paper does not say and was chosen here: the "
-        "window t0 is a minute with 10 workers (in proportion with more), CH has one node a bin on its ring in "
-        "Figs. 4 and 7 and 10 a worker in Fig. 8. A worker takes its capacity from what it executed in which time.",
+        "window t0 is a minute with 10 workers (in proportion with more), CH has one node per bin on its ring in "
+        "Figs. 4 and 7 and 10 per worker in Fig. 8. A worker infers its capacity from how much it executed in what "
+        "time.",
         "The rules were fixed before the grid was run, but after a first look at the speed of PoRC and at one day of "
         "CG. The second reading of the numbers of virtual workers in Figs. 12 and 13 (of all workers together) came "
         "after the first had been measured, and so did the runs with the rule of section VI-A. Variants that are not "

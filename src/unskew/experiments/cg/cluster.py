@@ -4,7 +4,7 @@ A day has 22M tuples, one after the other at an even pace; a shorter stream has 
 could execute 1/0.8 times as many ("each worker operates at 80 % of the capacity using shuffle grouping", section
 VII-B). y of n machines are z times as strong as the others; the total is the same whatever y and z. The window t0
 after which a worker may ask for more or less is a minute with 10 workers: section V-B has "on the order of minutes"
-where workloads change by the hour. With n workers it is n/10 minutes, so that a worker always has as many tuples a
+where workloads change by the hour. With n workers it is n/10 minutes, so that a worker always has as many tuples per
 window to judge by.
 """
 
@@ -19,10 +19,10 @@ from unskew.simulate import Queues, Result
 from unskew.streams import Stream
 
 CG = "CG"
-RATE = WP.tuples / WP.seconds  # tuples a second
+RATE = WP.tuples / WP.seconds  # tuples per second
 TARGET = 0.8  # utilisation of all machines together
 MINUTE, HOUR = 60.0, 3600.0
-SAMPLES = 200  # of all of WP: stretches of 65,536 tuples, a bit over 4 minutes, in which chance evens out
+SAMPLES = 200  # of all of WP: windows of 65,536 tuples, a bit over 4 minutes, in which chance evens out
 WINDOW = 65_536
 
 # Rules that several claims share, fixed before the grid was run. A machine at 80 % has a headroom of 0.2: with an
@@ -72,12 +72,12 @@ THREE: Kinds = {KG: Hash, SG: Shuffle, CG: grouping}
 
 
 def samples_for(stream: Stream) -> int:
-    """As many that stretches are about as long as on WP, but at least 40."""
+    """As many that windows are about as long as on WP, but at least 40."""
     return max(40, min(SAMPLES, (stream.length or 0) // WINDOW))
 
 
 class Window(NamedTuple):
-    """One stretch of the day. Differences are between the workers with the most and the least, as the paper has it."""
+    """A part of the day. Differences are between the workers with the most and the least, as the paper has it."""
 
     start: float  # seconds
     end: float

@@ -21,7 +21,7 @@ from unskew.experiments.cg.cluster import (
 )
 from unskew.experiments.cg.setup import KG, SG, shown, whole_wikipedia, wp_label
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table, not_testable
 from unskew.simulate import Result
 
@@ -44,17 +44,17 @@ def _name(machines: Machines) -> str:
 
 
 def _step(data: str) -> float:
-    """One of 10 virtual workers a worker, as a share of a weak machine's capacity."""
+    """One of 10 virtual workers per worker, as a share of a weak machine's capacity."""
     machines = next(found for found in (*MACHINES, *QUICK_MACHINES) if _name(found) == data)
     return TARGET * machines.units(WORKERS) / (10 * WORKERS)
 
 
-def _results(runs: Runs, data: str) -> dict[str, Result]:
-    return {name: runs.of(kind(WORKERS), data=data) for name, kind in THREE.items()}
+def _results(outcomes: Outcomes, data: str) -> dict[str, Result]:
+    return {name: outcomes.of(kind(WORKERS), data=data) for name, kind in THREE.items()}
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    results = _results(runs, _name(UNEQUAL))
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    results = _results(outcomes, _name(UNEQUAL))
     of = {name: windows_of(result) for name, result in results.items()}
     end = of[CG][-1].end
     where = f"{wp_label(results[CG].tuples)}, {_name(UNEQUAL)}: "
@@ -100,7 +100,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             f"above {NEAR_ZERO:g} with CG in the second half of the day. It cannot be zero: with 100 virtual workers "
             "one is 0.18 of a weak machine's capacity.",
         ),
-        _all(runs),
+        _all(outcomes),
         not_testable(
             "fig10-spike",
             "a spike of the queue length after 17 hours, due to the use of utilisation to tell idle from busy workers",
@@ -118,10 +118,10 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     ]
 
 
-def _all(runs: Runs) -> Finding:
+def _all(outcomes: Outcomes) -> Finding:
     told, holds = [], True
-    for data in dict.fromkeys(run.job.data for run in runs):
-        of = {name: windows_of(result) for name, result in _results(runs, data).items()}
+    for data in dict.fromkeys(outcome.job.data for outcome in outcomes):
+        of = {name: windows_of(result) for name, result in _results(outcomes, data).items()}
         end = of[CG][-1].end
         late = worst(between(of[CG], end / 2, end), lambda w: w.imbalance)
         other = min(of[name][-1].queue for name in (KG, SG))
@@ -132,22 +132,24 @@ def _all(runs: Runs) -> Finding:
         "fig10-all",
         "similar behaviour in all configurations, y from 1 to n-1 and z from 2 to 10",
         "similar; not shown",
-        f"{wp_label(runs[0].result.tuples)}: highest imbalance of CG in the second half of the day: " + ", ".join(told),
+        f"{wp_label(outcomes[0].result.tuples)}: highest imbalance of CG in the second half of the day: "
+        + ", ".join(told),
         verdict(holds),
         f"Rule: in every configuration tried CG's imbalance is at most {NEAR_ZERO:g} throughout the second half of the "
-        "day, and its queues at the end differ less than those of KG and SG. In brackets: what one virtual worker is "
-        "of a weak machine's capacity. Where that is more than the 0.1 between the thresholds, one may be passed to "
-        "and fro between idle and busy. That alone does not tell the cells marked (!): others with as wide a step are "
-        "calm, and which whole numbers fit was not worked out. With y=1 z=2 SG overloads nobody either (0.88).",
+        "day, and its queues at the end differ less than those of KG and SG. In brackets: one virtual worker as a "
+        "share of a weak machine's capacity. Where that is more than 0.1, the distance between the thresholds of idle "
+        "and busy, a virtual worker may be passed to and fro. That alone does not explain the cells marked (!), since "
+        "others with as large a share are calm; what does was not worked out. With y=1 z=2 SG overloads nobody either "
+        "(0.88).",
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    results = _results(runs, _name(UNEQUAL))
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    results = _results(outcomes, _name(UNEQUAL))
     rows = []
-    for data in dict.fromkeys(run.job.data for run in runs):
+    for data in dict.fromkeys(outcome.job.data for outcome in outcomes):
         row: list[object] = [data]
-        for result in _results(runs, data).values():
+        for result in _results(outcomes, data).values():
             windows = windows_of(result)
             row += [f"{windows[-1].queue:,}", f"{windows[-1].imbalance:.3f}"]
         rows.append(row)
@@ -156,7 +158,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             "fig10",
             through_the_day(results),
             f"{wp_label(results[CG].tuples)}: 3 of 10 workers are 5 times as strong as the others, all together at "
-            "80 %. CG has 10 virtual workers a worker and t0 = 1 minute.",
+            "80 %. CG has 10 virtual workers per worker and t0 = 1 minute.",
         ),
         Table(
             "At the end of the day: difference of the longest and the shortest queue, and highest utilisation less the "

@@ -6,7 +6,7 @@ from unskew.experiments.cg.cluster import ALL_ALIKE, grouping, queues_of
 from unskew.experiments.cg.pictures import style
 from unskew.experiments.cg.setup import WORKERS, shown, wikipedia, wp_label
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.plots import new_figure
 
@@ -31,14 +31,14 @@ def jobs(settings: Settings) -> list[Job]:
     ]
 
 
-def _values(runs: Runs) -> dict[tuple[int, int], tuple[float, float]]:
+def _values(outcomes: Outcomes) -> dict[tuple[int, int], tuple[float, float]]:
     """(workers, sources) -> normalised imbalance (at least one tuple), memory."""
     return {
-        (run.result.workers, run.result.sources): (
-            max(run.result.max_over_mean - 1.0, run.result.workers / run.result.tuples),
-            run.result.replicas_over_kg or 0.0,
+        (outcome.result.workers, outcome.result.sources): (
+            max(outcome.result.max_over_mean - 1.0, outcome.result.workers / outcome.result.tuples),
+            outcome.result.replicas_over_kg or 0.0,
         )
-        for run in runs
+        for outcome in outcomes
     }
 
 
@@ -46,9 +46,9 @@ def _apart(values: list[float]) -> float:
     return max(values) / min(values)
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    values = _values(runs)
-    where = f"{wp_label(runs[0].result.tuples)}, S = {', '.join(map(str, SOURCES))}: "
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    values = _values(outcomes)
+    where = f"{wp_label(outcomes[0].result.tuples)}, S = {', '.join(map(str, SOURCES))}: "
     found = []
     for i, (id, what, why) in enumerate(
         (
@@ -83,8 +83,8 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     return found
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    values = _values(runs)
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    values = _values(outcomes)
     figure = new_figure(10, 4.0)
     axes: Any = figure.subplots(1, 2)
     for axis, i, label in zip(axes, (0, 1), ("normalised imbalance I W/m", "memory, over KG"), strict=True):
@@ -98,7 +98,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     axes[0].set(yscale="log", ylim=(lowest / 3, highest * 3))
     axes[1].set_ylim(1, None)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    caption = f"{wp_label(runs[0].result.tuples)}: CG on equal workers, with sources that know only themselves."
+    caption = f"{wp_label(outcomes[0].result.tuples)}: CG on equal workers, with sources that know only themselves."
     return [Picture("fig11", figure, caption)]
 
 

@@ -22,7 +22,7 @@ from unskew.experiments.cg.cluster import (
 )
 from unskew.experiments.cg.setup import KG, SG, Kinds, shown, whole_wikipedia, wp_label
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table
 from unskew.simulate import Result
 
@@ -71,8 +71,8 @@ def phases(result: Result) -> list[tuple[float, float]]:
     return list(zip(moments, moments[1:], strict=False))
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    results = {name: runs.of(kind(WORKERS)) for name, kind in KINDS.items()}
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    results = {name: outcomes.of(kind(WORKERS)) for name, kind in KINDS.items()}
     where = f"{wp_label(results[CG].tuples)}: "
     numbers = range(1, len(CHANGES) + 1)
     found = [_recovery(results, where, number, name) for name in (CG, CG_IN_ALL) for number in numbers]
@@ -104,15 +104,15 @@ def _recovery(results: dict[str, Result], where: str, number: int, name: str) ->
     windows = windows_of(results[name])
     calm, last = settled(windows, start, end), between(windows, start, end)[-1]
     ours = {other: settled(windows_of(results[other]), start, end) for other in (CG_SHORT, CG_PROBING)}
-    a_worker = name == CG
+    per_worker = name == CG
     return Finding(
-        f"fig13-change{number}{'' if a_worker else '-in-all'}",
-        f"CG with 100 virtual workers {'a worker' if a_worker else 'in all'} adapts very efficiently to the change to "
-        f"{{y, z}} = {{{machines.strong}, {machines.times:g}}}",
+        f"fig13-change{number}{'' if per_worker else '-in-all'}",
+        f"CG with 100 virtual workers {'per worker' if per_worker else 'in all'} adapts very efficiently to the change "
+        f"to {{y, z}} = {{{machines.strong}, {machines.times:g}}}",
         "very efficiently; no numbers in the text",
         where + f"imbalance near zero again after {hours(calm)} of {hours(end - start)}, "
         f"{shown(last.imbalance)} at the end of the phase, queues drained after {hours(drained(windows, start, end))}"
-        + "".join(f"; {other}: near zero after {hours(time)}" for other, time in ours.items() if a_worker),
+        + "".join(f"; {other}: near zero after {hours(time)}" for other, time in ours.items() if per_worker),
         verdict(is_quick(calm, end - start)),
         "Rule: from at most half of the time until the next change on, the highest utilisation is at most "
         f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a "
@@ -121,7 +121,7 @@ def _recovery(results: dict[str, Result], where: str, number: int, name: str) ->
             "a change that asks a worker for hundreds of them takes hours; and when the strong ones are just above "
             "0.75, they ask for no more (see Fig. 12). Beside it a run with t0 = 10 s (ours), and one with the rule of "
             "section VI-A."
-            if a_worker
+            if per_worker
             else "of 100 in all (the other reading of the paper, see Fig. 12) few have to."
         ),
     )
@@ -140,8 +140,8 @@ def _queues(results: dict[str, Result], where: str) -> Finding:
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    results = {name: runs.of(kind(WORKERS)) for name, kind in KINDS.items()}
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    results = {name: outcomes.of(kind(WORKERS)) for name, kind in KINDS.items()}
     rows = []
     for name, result in results.items():
         windows = windows_of(result)
@@ -156,7 +156,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             through_the_day(results, changes(results[CG])),
             f"{wp_label(results[CG].tuples)}: 10 workers, of which at first 3 are 5 times as strong as the others, "
             "after 6M tuples 5 of them 4 times, after 12M 2 of them 10 times (dotted lines). CG has 100 virtual "
-            "workers a worker and t0 = 1 minute, except where it says otherwise.",
+            "workers per worker and t0 = 1 minute, except where it says otherwise.",
         ),
         Table(
             "Balanced: time after the change from which on the highest utilisation is at most 0.1 above the mean until "

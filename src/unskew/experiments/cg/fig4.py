@@ -23,7 +23,7 @@ from unskew.experiments.cg.setup import (
     shown,
 )
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.streams import Zipf
 
@@ -44,9 +44,9 @@ def skew(cell: Cell) -> float:
     return float(cell.data.removeprefix("z="))
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = cells_of(runs, KINDS)
-    return [_high(cells), _even(cells), _bound(runs), *_memory(cells)]
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = cells_of(outcomes, KINDS)
+    return [_high(cells), _even(cells), _bound(outcomes), *_memory(cells)]
 
 
 def _high(cells: list[Cell]) -> Finding:
@@ -80,8 +80,8 @@ def _even(cells: list[Cell]) -> Finding:
     )
 
 
-def _bound(runs: Runs) -> Finding:
-    excess = excess_of(runs.results(scheme="porc"))
+def _bound(outcomes: Outcomes) -> Finding:
+    excess = excess_of(outcomes.results(scheme="porc"))
     return Finding(
         "fig4-bound",
         "PoRC's imbalance is bounded by the factor epsilon at any time (section VI-A)",
@@ -136,22 +136,22 @@ def _memory(cells: list[Cell]) -> list[Finding]:
             "fig4-porc-ch",
             "PoRC needs less memory than CH, which always takes the next bin of the ring (section VII-B, Q2)",
             "less; no numbers in the text",
-            f"PoRC over CH with one node a bin: {min(to_ring)[0]:.2f} ({min(to_ring)[1]}) to {largest(to_ring)}; over "
-            f"{CH_SPREAD}: {min(to_even_ring)[0]:.2f} ({min(to_even_ring)[1]}) to {largest(to_even_ring)}",
+            f"PoRC over CH with one node per bin: {min(to_ring)[0]:.2f} ({min(to_ring)[1]}) to {largest(to_ring)}; "
+            f"over {CH_SPREAD}: {min(to_even_ring)[0]:.2f} ({min(to_even_ring)[1]}) to {largest(to_even_ring)}",
             verdict(max(to_ring)[0] < 1.0),
-            "Rule: less than CH with one node a bin in every cell; the paper does not say how many nodes its ring has. "
-            "With many nodes a bin most of the difference goes away where the skew is strong: there it came from the "
-            "uneven arcs of the ring, which overflow, rather than from the order of the search.",
+            "Rule: less than CH with one node per bin in every cell; the paper does not say how many nodes its ring "
+            "has. With many nodes per bin most of the difference goes away where the skew is strong: there it came "
+            "from the uneven arcs of the ring, which overflow, rather than from the order of the search.",
         ),
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     rows = [Row("normalised imbalance I n/m", Cell.drawable), Row("memory, over KG", Cell.memory)]
     return [
         Picture(
             "fig4",
-            panels_by_bins(cells_of(runs, KINDS), list(KINDS), rows, "skew z", skew),
+            panels_by_bins(cells_of(outcomes, KINDS), list(KINDS), rows, "skew z", skew),
             "Zipf streams with 100,000 keys. Above: how much the busiest of n bins has over the mean (an imbalance of "
             "less than one tuple is drawn as one). Below: (bin, key) pairs over those of key grouping. KG and PKG "
             "keep a key on one or two bins and pay with imbalance, SG and PoTC forget the key and pay with memory; "

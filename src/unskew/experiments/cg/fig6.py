@@ -5,7 +5,7 @@ from typing import Any
 from unskew.experiments.cg.cluster import ALL_ALIKE, grouping, queues_of
 from unskew.experiments.cg.setup import shown, wikipedia, wp_label
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.plots import COLOURS, new_figure
 from unskew.schemes.cg import ConsistentGrouping
@@ -27,24 +27,24 @@ def jobs(settings: Settings) -> list[Job]:
     return [Job("fig6", "WP", stream, tuple(schemes[i::4]), replicas=True, queues=queues) for i in range(4)]
 
 
-def _imbalance(runs: Runs, scheme: ConsistentGrouping) -> float:
+def _imbalance(outcomes: Outcomes, scheme: ConsistentGrouping) -> float:
     """Of the workers, at the end; an imbalance of less than one tuple counts as one."""
-    result = runs.of(scheme)
+    result = outcomes.of(scheme)
     return max(result.max_over_mean - 1.0, WORKERS / result.tuples)
 
 
-def _memory(runs: Runs, scheme: ConsistentGrouping) -> float:
-    return runs.of(scheme).replicas_over_kg or 0.0
+def _memory(outcomes: Outcomes, scheme: ConsistentGrouping) -> float:
+    return outcomes.of(scheme).replicas_over_kg or 0.0
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    imbalance = [_imbalance(runs, scheme) for scheme in PORC.values()]
-    memory = [_memory(runs, scheme) for scheme in PORC.values()]
-    where = f"{wp_label(runs.of(SHUFFLED).tuples)}, epsilon = {', '.join(f'{e:g}' for e in EPSILONS)}: "
-    ends = {name: (_imbalance(runs, scheme), _memory(runs, scheme)) for name, scheme in ENDS.items()}
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    imbalance = [_imbalance(outcomes, scheme) for scheme in PORC.values()]
+    memory = [_memory(outcomes, scheme) for scheme in PORC.values()]
+    where = f"{wp_label(outcomes.of(SHUFFLED).tuples)}, epsilon = {', '.join(f'{e:g}' for e in EPSILONS)}: "
+    ends = {name: (_imbalance(outcomes, scheme), _memory(outcomes, scheme)) for name, scheme in ENDS.items()}
     between = all(ends["SG"][0] <= value <= ends["KG"][0] for value in imbalance)
     between &= all(ends["KG"][1] <= value <= ends["SG"][1] for value in memory)
-    still = [_imbalance(runs, scheme) for scheme in STILL.values()]
+    still = [_imbalance(outcomes, scheme) for scheme in STILL.values()]
     told = "; ".join(f"{name} imbalance {shown(i)}, memory {shown(m)}" for name, (i, m) in ends.items())
     return [
         Finding(
@@ -53,9 +53,10 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "rising with epsilon; no numbers in the text",
             where + ", ".join(map(shown, imbalance)) + f"; without moving {', '.join(map(shown, still))}",
             verdict(imbalance == sorted(imbalance) and imbalance[0] < imbalance[-1]),
-            "Rule: the normalised imbalance of the workers never falls with epsilon. The larger epsilon, the more "
-            "unequal are the virtual workers; but as soon as that makes workers busy or idle, CG moves some and "
-            "repairs it. The numbers without moving are ours: with thresholds at which nobody asks for anything.",
+            "Rule: the normalised imbalance of the workers never falls with epsilon. The larger epsilon is, the more "
+            "unequal the virtual workers are; but as soon as that makes workers busy or idle, CG moves some and "
+            "repairs it. The numbers without moving are ours: with thresholds at which no worker ever asks for "
+            "anything.",
         ),
         Finding(
             "fig6-memory",
@@ -76,23 +77,23 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "Rule: with every epsilon imbalance and memory lie between those of CG with hashing and of CG with "
             "shuffling to the virtual workers. With hashing, virtual workers are so unequal that CG keeps moving them, "
             "which adds replicas: without moving, hashing has a memory of 1 and an imbalance of "
-            f"{shown(_imbalance(runs, STILL_HASHED))}.",
+            f"{shown(_imbalance(outcomes, STILL_HASHED))}.",
         ),
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     figure = new_figure(10, 4.0)
     axes = figure.subplots(1, 2)
     panels: dict[str, Any] = {"normalised imbalance of the workers": _imbalance, "memory, over KG": _memory}
     for axis, (label, value) in zip(axes, panels.items(), strict=True):
-        line = [value(runs, scheme) for scheme in PORC.values()]
+        line = [value(outcomes, scheme) for scheme in PORC.values()]
         axis.plot(EPSILONS, line, marker="o", color=COLOURS[0], label="PoRC to virtual workers")
-        still = [value(runs, scheme) for scheme in STILL.values()]
+        still = [value(outcomes, scheme) for scheme in STILL.values()]
         axis.plot(EPSILONS, still, ":", marker="x", color=COLOURS[0], label="the same, none moves (ours)")
         for i, (name, scheme) in enumerate(ENDS.items()):
             text = f"{name} to virtual workers"
-            axis.axhline(value(runs, scheme), color=COLOURS[i + 1], linestyle="--", label=text)
+            axis.axhline(value(outcomes, scheme), color=COLOURS[i + 1], linestyle="--", label=text)
         axis.set(xscale="log", xlabel="epsilon", ylabel=label)
         axis.grid(alpha=0.25)
     axes[0].set_yscale("log")
@@ -102,8 +103,8 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig6",
             figure,
-            f"{wp_label(runs.of(SHUFFLED).tuples)}: {WORKERS} equal workers with 10 virtual workers each. The larger "
-            "epsilon, the more unequal the virtual workers may be, and the fewer keys have to wander.",
+            f"{wp_label(outcomes.of(SHUFFLED).tuples)}: {WORKERS} equal workers with 10 virtual workers each. The "
+            "larger epsilon is, the more unequal the virtual workers may be, and the fewer keys have to wander.",
         )
     ]
 

@@ -23,7 +23,7 @@ from unskew.experiments.cg.setup import (
     wp_label,
 )
 from unskew.experiments.claims import verdict, within
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 
 EACH = 10  # virtual workers of a worker
@@ -40,12 +40,12 @@ def _listed(cells: list[Cell], name: str, memory: bool = False) -> str:
     return f"{name} {', '.join(map(shown, values))}"
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = sorted(cells_of(runs, KINDS), key=lambda cell: cell.bins)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = sorted(cells_of(outcomes, KINDS), key=lambda cell: cell.bins)
     where = f"{wp_label(cells[0].of[KG].tuples)}, n = {', '.join(str(cell.bins) for cell in cells)}: "
     ratio = max(cells[-1].bins / cells[0].bins, 1.0)
     growth = {name: cells[-1].of[name].max_over_mean / cells[0].of[name].max_over_mean for name in (KG, PKG)}
-    bounded = [run.result for run in runs if run.result.scheme in ("porc", "bounded")]
+    bounded = [outcome.result for outcome in outcomes if outcome.result.scheme in ("porc", "bounded")]
     excess = excess_of(bounded)
     return [
         Finding(
@@ -93,14 +93,14 @@ def _memory_claim(cells: list[Cell], where: str, other: str, id: str, claim: str
         where
         + f"PoRC over {other} {', '.join(map(shown, ratios))}; PoRC over SG {', '.join(map(shown, over_shuffle))}",
         verdict(max(ratios) <= ALIKE),
-        f"Rule: at most {ALIKE:g} times the replicas with every n. What PoRC adds to a replica a key are the hot keys, "
-        "which need many bins, and cold ones that come while their first bin is full: since the hottest keys fill any "
-        "bin they are sent to up to the limit, many are full at any moment.",
+        f"Rule: at most {ALIKE:g} times the replicas with every n. PoRC has several replicas of hot keys, which need "
+        "many bins, and of cold keys that come while their first bin is full. Many bins are full at any moment, since "
+        "the hottest keys fill every bin that they are sent to.",
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    cells = cells_of(runs, KINDS)
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    cells = cells_of(outcomes, KINDS)
     rows = [Row("normalised imbalance I n/m", Cell.drawable), Row("memory, over KG", Cell.memory, log=False)]
     return [
         Picture(

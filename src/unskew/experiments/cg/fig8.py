@@ -23,7 +23,7 @@ from unskew.experiments.cg.setup import (
 )
 from unskew.experiments.cg.setup import KINDS as TO_BINS
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.schemes.bounded import BoundedLoads
 
@@ -52,8 +52,8 @@ def jobs(settings: Settings) -> list[Job]:
     ]
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = sorted(cells_of(runs, KINDS), key=lambda cell: cell.bins)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = sorted(cells_of(outcomes, KINDS), key=lambda cell: cell.bins)
     where = f"{wp_label(cells[0].of[KG].tuples)}, W = {', '.join(str(cell.bins) for cell in cells)}: "
 
     def imbalance(*names: str) -> str:
@@ -138,20 +138,20 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "less; no numbers in the text",
             where + memory(CG, CH, CH_SPREAD),
             verdict(all(cell.memory(CG) < cell.memory(CH) for cell in cells)),
-            "Rule: less than CH with 10 nodes a worker, with every W. (PoRC over rings with one node or many: see "
+            "Rule: less than CH with 10 nodes per worker, with every W. (PoRC over rings with one node or many: see "
             "fig4-porc-ch.) Several virtual workers of a hot key may be with the same worker, which saves replicas.",
         ),
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    cells = cells_of(runs, KINDS)
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    cells = cells_of(outcomes, KINDS)
     rows = [Row("normalised imbalance I W/m", Cell.drawable), Row("memory, over KG", Cell.memory, log=False)]
     return [
         Picture(
             "fig8",
             panels_by_row(cells, list(KINDS), rows, "workers W", lambda cell: cell.bins),
-            f"{wp_label(cells[0].of[KG].tuples)}: clusters of equal workers. CG has 10 virtual workers a worker.",
+            f"{wp_label(cells[0].of[KG].tuples)}: clusters of equal workers. CG has 10 virtual workers per worker.",
         )
     ]
 

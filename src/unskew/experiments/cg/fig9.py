@@ -18,7 +18,7 @@ from unskew.experiments.cg.cluster import (
 )
 from unskew.experiments.cg.setup import BALANCED, KG, KINDS, PKG, POTC, SG, Kinds, shown, wikipedia, wp_label
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, not_testable
 
 WORKERS = 10
@@ -31,13 +31,13 @@ def jobs(settings: Settings) -> list[Job]:
     return [Job("fig9", "WP", stream, schemes, samples=samples_for(stream), queues=queues_of(ALL_ALIKE, WORKERS))]
 
 
-def _windows(runs: Runs) -> dict[str, list[Window]]:
-    return {name: windows_of(runs.of(kind(WORKERS))) for name, kind in COMPARED.items()}
+def _windows(outcomes: Outcomes) -> dict[str, list[Window]]:
+    return {name: windows_of(outcomes.of(kind(WORKERS))) for name, kind in COMPARED.items()}
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    of = _windows(runs)
-    where = f"{wp_label(runs[0].result.tuples)}: "
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    of = _windows(outcomes)
+    where = f"{wp_label(outcomes[0].result.tuples)}: "
     last = of[KG][-1]
     queue = {name: worst(windows, lambda w: w.queue) for name, windows in of.items()}
     wait = {name: worst(windows, lambda w: w.wait) for name, windows in of.items()}
@@ -64,7 +64,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "fig9-imbalance",
             "the imbalance is high for KG, whereas CG keeps it close to zero",
             "high, close to zero",
-            where + f"KG at least {shown(lowest)}, CG at most {shown(imbalance[CG])} in any stretch of time",
+            where + f"KG at least {shown(lowest)}, CG at most {shown(imbalance[CG])} in any window",
             verdict(lowest > HIGH_IMBALANCE and imbalance[CG] <= NEAR_ZERO),
             f"Rule: highest utilisation less the mean is always above {HIGH_IMBALANCE:g} with KG (then a queue grows "
             f"without end) and never above {NEAR_ZERO:g} with CG.",
@@ -85,8 +85,8 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
                 )
             ),
             f"Rule: differences of queues and latencies at most {100 * LOW:g} % of KG's and an imbalance of "
-            f"utilisation of at most {BALANCED:g}, at every sample. Exactly 0 they cannot be: whoever has just got a "
-            "tuple has one more than the next.",
+            f"utilisation of at most {BALANCED:g}, at every sample. They cannot be exactly 0: a worker that has just "
+            "got a tuple has one more than the next.",
         ),
         not_testable(
             "fig14",
@@ -97,13 +97,13 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    results = {name: runs.of(COMPARED[name](WORKERS)) for name in (KG, SG, CG)}
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    results = {name: outcomes.of(COMPARED[name](WORKERS)) for name in (KG, SG, CG)}
     return [
         Picture(
             "fig9",
             through_the_day(results),
-            f"{wp_label(runs[0].result.tuples)}: {WORKERS} equal workers at 80 % of their capacity. "
+            f"{wp_label(outcomes[0].result.tuples)}: {WORKERS} equal workers at 80 % of their capacity. "
             "Differences between the worker with the most and the one with the least.",
         )
     ]

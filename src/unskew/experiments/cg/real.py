@@ -34,7 +34,7 @@ from unskew.experiments.cg.setup import (
     shown,
 )
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
 from unskew.experiments.pkg.data import Shuffled
 from unskew.experiments.real import absent, has_real, real_file
@@ -73,19 +73,19 @@ def _on_machines(name: str, stream: Stream, kinds: tuple[Callable[[int], Scheme]
     )
 
 
-def _dealt(runs: Runs, name: str) -> Runs:
-    return Runs(run for run in runs.where(data=name) if run.job.queues is None)
+def _dealt(outcomes: Outcomes, name: str) -> Outcomes:
+    return Outcomes(outcome for outcome in outcomes.where(data=name) if outcome.job.queues is None)
 
 
-def _queued(runs: Runs, name: str) -> Runs:
-    return Runs(run for run in runs.where(data=name) if run.job.queues is not None)
+def _queued(outcomes: Outcomes, name: str) -> Outcomes:
+    return Outcomes(outcome for outcome in outcomes.where(data=name) if outcome.job.queues is not None)
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    return [finding for name in STREAMS for finding in _claims_on(runs, name, settings)]
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    return [finding for name in STREAMS for finding in _claims_on(outcomes, name, settings)]
 
 
-def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
+def _claims_on(outcomes: Outcomes, name: str, settings: Settings) -> list[Finding]:
     bound = (f"real-{name}-bound", f"PoRC's imbalance is bounded by epsilon, on {name} (real)", "I(m) <= epsilon m/n")
     memory = (f"real-{name}-memory", f"PoRC's memory is as low as PKG's, on {name} (real)", "as low as PKG (WP)")
     change = (
@@ -95,8 +95,8 @@ def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
     )
     if not has_real(name, settings):
         return [not_testable(*text, absent(name)) for text in (bound, memory, change)]
-    excess = excess_of(_dealt(runs, name).results(scheme="porc"))
-    cells = cells_of(_dealt(runs, name), KINDS)
+    excess = excess_of(_dealt(outcomes, name).results(scheme="porc"))
+    cells = cells_of(_dealt(outcomes, name), KINDS)
     ratios = [cell.memory(PORC) / cell.memory(PKG) for cell in cells]
     return [
         Finding(*bound, bounded_measured(excess), verdict(excess.none), BOUND_RULE),
@@ -111,44 +111,44 @@ def _claims_on(runs: Runs, name: str, settings: Settings) -> list[Finding]:
             f"Rule: at most {ALIKE:g} times PKG's replicas with every n. Where PKG's imbalance is at most {BALANCED:g} "
             "there is nothing that PoRC would have to pay for.",
         ),
-        _adapts(runs, name, change),
+        _adapts(outcomes, name, change),
     ]
 
 
-def _settling(runs: Runs, name: str) -> tuple[Result, float, float | None, float | None]:
+def _settling(outcomes: Outcomes, name: str) -> tuple[Result, float, float | None, float | None]:
     """CG's result, when the machines change, and when CG had settled before and after that (seconds each)."""
-    result = _queued(runs, name).of(THREE[CG](WORKERS))
+    result = _queued(outcomes, name).of(THREE[CG](WORKERS))
     windows, change = windows_of(result), CHANGE * result.tuples / RATE
     return result, change, settled(windows, 0, change), settled(windows, change, windows[-1].end)
 
 
-def _adapts(runs: Runs, name: str, text: tuple[str, str, str]) -> Finding:
-    result, change, before, after = _settling(runs, name)
+def _adapts(outcomes: Outcomes, name: str, text: tuple[str, str, str]) -> Finding:
+    result, change, before, after = _settling(outcomes, name)
     if result.tuples < LONG_ENOUGH:
         return not_testable(*text, f"At WP's pace its {result.tuples:,} tuples last less than an hour: too short.")
-    _, _, before_shuffled, after_shuffled = _settling(runs, name + SHUFFLED)
-    last = {kind: windows_of(_queued(runs, name).of(THREE[kind](WORKERS)))[-1] for kind in THREE}
+    _, _, before_shuffled, after_shuffled = _settling(outcomes, name + SHUFFLED)
+    last = {kind: windows_of(_queued(outcomes, name).of(THREE[kind](WORKERS)))[-1] for kind in THREE}
     return Finding(
         *text,
         f"near zero for good after {hours(before)} of {hours(change)}, and again after {hours(after)} of "
         f"{hours(change)}; shuffled {hours(before_shuffled)} and {hours(after_shuffled)}; at the end imbalance "
         + ", ".join(f"{kind} {shown(window.imbalance)} (queue {window.queue:,})" for kind, window in last.items()),
         verdict(is_quick(before, change) and is_quick(after, change)),
-        f"Rule: as for Fig. 13, both times the imbalance of utilisation is at most {NEAR_ZERO:g} from at most half of "
-        "the time on. This measure was chosen after a first run, which had stretches of half a minute (here they are "
-        "of minutes, as on WP) and asked for balance at any time: with these no stream settled, and with the longer "
-        "stretches that rule would be met. First 3 of 10 machines are 5 times as strong, after half of the stream 2 of "
-        "them 10 times; 10 virtual workers each, t0 = 1 minute, the pace of WP. Where the shuffled stream settles "
-        "soon, the order of the tuples is the reason. Our explanation, which was not isolated: PoRC bounds the load "
-        "since the start, not that of the last minutes, so that a virtual worker that is behind the others takes all "
-        "of a key that becomes hot until it has caught up.",
+        f"Rule: as for Fig. 13: before and after the change, the imbalance of utilisation stays at most {NEAR_ZERO:g} "
+        "from half of the time on or earlier. This rule was chosen after a first run. That run had windows of half a "
+        "minute, in which no stream settled, and asked for balance at any time; with windows of minutes, as on WP, "
+        "its rule would be met. First 3 of 10 machines are 5 times as strong, after half of the stream 2 of them 10 "
+        "times; each has 10 virtual workers, t0 = 1 minute, the pace of WP. Where the shuffled stream settles soon, "
+        "the order of the tuples is the reason. Our explanation, which was not isolated: PoRC bounds the load since "
+        "the start, not that of the last minutes. So a virtual worker that is behind the others takes all tuples of a "
+        "key that becomes hot until it has caught up.",
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     tables: list[Part] = []
-    for name in dict.fromkeys(run.job.data for run in runs if run.job.queues is None):
-        cells = cells_of(_dealt(runs, name), KINDS)
+    for name in dict.fromkeys(outcome.job.data for outcome in outcomes if outcome.job.queues is None):
+        cells = cells_of(_dealt(outcomes, name), KINDS)
         first = cells[0].of[KG]
         tables.append(
             Table(

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from unskew import Hash, PartialKey, Scheme, Shuffle
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Settings
 from unskew.experiments.words import size
 from unskew.ring import VIRTUAL_NODES
@@ -27,7 +27,7 @@ WHOLE_WP, QUICK_WP = WP.tuples, 2_200_000
 
 Kinds = Mapping[str, Callable[[int], Scheme]]  # a scheme's name in the paper -> the scheme for a number of bins
 KG, PKG, POTC, PORC, CH, SG = "KG", "PKG", "PoTC", "PoRC", "CH", "SG"
-CH_SPREAD = f"CH, {VIRTUAL_NODES} nodes a bin"  # ours: what makes a consistent-hash ring even
+CH_SPREAD = f"CH, {VIRTUAL_NODES} nodes per bin"  # ours: what makes a consistent-hash ring even
 KINDS: Kinds = {
     KG: Hash,
     PKG: PartialKey,
@@ -76,11 +76,11 @@ def jobs_of(experiment: str, streams: Mapping[str, Stream], bins: Iterable[int],
     ]
 
 
-def cells_of(runs: Runs, kinds: Kinds) -> list[Cell]:
+def cells_of(outcomes: Outcomes, kinds: Kinds) -> list[Cell]:
     """The cells of the grid that `jobs_of` makes."""
-    places = dict.fromkeys((run.job.data, run.result.workers) for run in runs)
+    places = dict.fromkeys((outcome.job.data, outcome.result.workers) for outcome in outcomes)
     return [
-        Cell(data, n, {name: runs.where(data=data, workers=n).of(kind(n)) for name, kind in kinds.items()})
+        Cell(data, n, {name: outcomes.where(data=data, workers=n).of(kind(n)) for name, kind in kinds.items()})
         for data, n in places
     ]
 

@@ -20,9 +20,9 @@ PAPER = Paper(
         "fifths. (As printed, the second distribution is the same as the first; so the turn is our reading.) Table 2 "
         "of the paper gives it 50M tuples, section 6.1 says 5M: the grid has 5M, one seed. MT and AM cannot be had: "
         "real streams that drift stand in for them where they are present.",
-        "In the paper D-C and W-C have sketches of 1000 keys. So they have here, and beside them stand “sized” ones "
-        "with 20 counters a worker, for a fair comparison. Both take a key as hot by its guaranteed count, the count "
-        "less the sketch's error; Figs. 2 and 3 show what happens where errors are taken for tuples.",
+        "In the paper D-C and W-C have sketches of 1000 keys. Here they have the same, and beside them stand “sized” "
+        "ones with 20 counters per worker, for a fair comparison. Both call a key hot by its guaranteed count, which "
+        "is the count less the sketch's error; Figs. 2 and 3 show what happens where the error is counted as tuples.",
         "Every verdict is decided by a rule that is stated with it.",
     ),
     experiments=tuple(module.EXPERIMENT for module in (fig2, fig9, fig10, fig12, fig13, fig15, fig16, fig17, fig18)),

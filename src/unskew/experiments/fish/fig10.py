@@ -21,7 +21,7 @@ from unskew.experiments.fish.setup import (
     sizes,
     zipf_streams,
 )
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table
 from unskew.streams import Stream, Zipf
 
@@ -41,9 +41,9 @@ def jobs(settings: Settings) -> list[Job]:
     )
 
 
-def _cells(runs: Runs, kind: str = "") -> list[Cell]:
+def _cells(outcomes: Outcomes, kind: str = "") -> list[Cell]:
     """Those of ZF itself, of the same without the turn (STILL), or of the long ones (LONGER)."""
-    chosen = Runs(run for run in runs if run.job.data.partition(",")[2] == kind.removeprefix(","))
+    chosen = Outcomes(outcome for outcome in outcomes if outcome.job.data.partition(",")[2] == kind.removeprefix(","))
     return cells_of(chosen, BALANCED if kind else ALL)
 
 
@@ -52,10 +52,10 @@ def never_noticed(z: float, workers: int) -> float:
     return 0.8 + 0.2 * max(1.0, float(shares(z)[0]) * workers / 2)
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = _cells(runs)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = _cells(outcomes)
     at_most_workers = [cell for cell in cells if cell.workers == MOST]
-    still = _cells(runs, STILL)
+    still = _cells(outcomes, STILL)
     return [
         at_most(
             "fig10-sg",
@@ -86,19 +86,19 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             gains(cells, "W-C sized", "FISH"),
             _sketch_size(cells, "W-C"),
         ),
-        *_memory(_cells(runs, LONGER) or at_most_workers, at_most_workers),
+        *_memory(_cells(outcomes, LONGER) or at_most_workers, at_most_workers),
     ]
 
 
 def _why(cells: list[Cell], still: list[Cell], name: str) -> str:
     worst = max((never_noticed(cell.skew, cell.workers), cell.place) for cell in cells)
     return (
-        "The advantage is real, but small in execution time: after the turn a counter for life still has to collect "
-        "theta N tuples of a new hot key before it is hot, some thousand tuples that two workers queue up, and from "
-        f"then on {name} spares these workers. Were the new hottest key never noticed at all, the time would be "
-        f"{worst[0]:.1f}x SG's ({worst[1]}), which is 0.8 + 0.2 p1 W / 2; a printed factor above that cannot come from "
+        "The advantage is real, but small in execution time. After the turn, a scheme that counts for life calls a "
+        "new key hot only after theta N of its tuples. Until then two workers queue them up, some thousand tuples; "
+        f"from then on {name} spares these two workers. Had nobody ever noticed the new hottest key, the time would be "
+        f"{worst[0]:.1f}x SG's ({worst[1]}), which is 0.8 + 0.2 p1 W / 2: a printed factor above that cannot come from "
         f"drift in this stream alone. Without the turn {name} takes up to {largest(gains(still, name, 'FISH'))} times "
-        "as long as FISH. Where they differ is latency: the 99th percentile is up to "
+        f"as long as FISH. What differs is latency: the 99th percentile is up to "
         f"{largest(_latency_ratios(cells, name))} times FISH's, and {largest(_latency_ratios(still, name))} without "
         "the turn."
     )
@@ -111,7 +111,7 @@ def _latency_ratios(cells: list[Cell], name: str) -> list[Ratio]:
 def _sketch_size(cells: list[Cell], name: str) -> str:
     change = [(cell.gain(name, f"{name} sized"), cell.place) for cell in cells]
     return (
-        "Fair: 20 counters a worker (320 to 2560) in the place of 1000, so that errors are at most theta/4. What it "
+        "Fair: 20 counters per worker (320 to 2560) instead of 1000, so that errors are at most theta/4. What it "
         f"changes is between a factor {min(change)[0]:.3f} and {max(change)[0]:.3f}: with guaranteed counts 1000 are "
         "enough on ZF, and the size of the sketch does not explain the printed factor. (Figs. 2 and 3 show where it "
         "does matter.)"
@@ -167,9 +167,9 @@ def _memory(cells: list[Cell], short: list[Cell]) -> list[Finding]:
             f"1.11x to {COMPARABLE}x of FG",
             ", ".join(f"{memory:.2f} ({place})" for memory, place in fish),
             verdict(max(fish)[0] <= COMPARABLE),
-            f"Rule: at most {COMPARABLE}x in every cell. Cold keys have two candidates. With {MOST} workers keys are "
-            "also called hot for nothing: an epoch of 1000 tuples and alpha = 0.2 leave a sum of counters of 250 after "
-            "each decay, under 4 W, so that a single tuple makes its key hot for a moment. With an epoch of 16 W "
+            f"Rule: at most {COMPARABLE}x in every cell. Cold keys have two candidates. With {MOST} workers FISH also "
+            "calls keys hot that are not: after each decay the counters sum to 250 (epochs of 1000 tuples, alpha = "
+            "0.2). That is less than 4 W, so a single tuple makes its key hot for a moment. With epochs of 16 W "
             f"tuples, 2048, it is {min(longer_epoch):.2f} to {max(longer_epoch):.2f}.",
         ),
         Finding(
@@ -191,13 +191,13 @@ def _memory(cells: list[Cell], short: list[Cell]) -> list[Finding]:
             + ", ".join(f"{name} {max(cell.memory(name) for cell in short):.2f}" for name in RIVALS),
             verdict(max(others)[0] <= COMPARABLE),
             f"Rule: at most {COMPARABLE}x, what the paper calls comparable, at W={MOST}. W-C puts each of some hundred "
-            "hot keys on every worker; where few keys occur at all (large z) that is much beside them.",
+            "hot keys on every worker; with a large z few keys occur at all, and these replicas weigh more.",
         ),
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    cells = _cells(runs)
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    cells = _cells(outcomes)
     tuples = cells[0].of["SG"].tuples
     body = [
         [cell.data if name == "SG" else "", name, *times_and_memory(cell, name)]
@@ -217,8 +217,8 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
                 ],
             ),
             f"Execution time on the time-evolving Zipf stream ({tuples:,} tuples, 100,000 keys; SG is 1), and "
-            "latency in service times of a tuple. D-C and W-C have 1000 counters as in the paper, “sized” ones 20 a "
-            "worker. In execution time everybody but PKG is near 1; what differs is how long tuples wait on the way.",
+            "latency in service times of a tuple. D-C and W-C have 1000 counters as in the paper, “sized” ones 20 "
+            "per worker. In execution time everybody but PKG is near 1; what differs is how long tuples wait.",
         ),
         Picture(
             "fig11",

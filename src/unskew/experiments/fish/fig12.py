@@ -6,7 +6,7 @@ from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, by_skew
 from unskew.experiments.fish.rules import SAME, Ratio, gains, up_to
 from unskew.experiments.fish.setup import KEYS, MOST, SG, Cell, Kinds, cells_of, jobs_of, sizes, zipf_streams
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.schemes.fish import Fish
 
@@ -26,8 +26,8 @@ def jobs(settings: Settings) -> list[Job]:
     return jobs_of("fig12", zipf_streams(settings), sizes(settings), KINDS)
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = cells_of(runs, KINDS)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = cells_of(outcomes, KINDS)
     slower = gains(cells, LIFE, CHOSEN)
     memory = [(cell.memory("alpha = 0") / cell.memory(CHOSEN), cell.place) for cell in cells]
     best = [cell for cell in cells if _is_best(cell)]
@@ -38,8 +38,9 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             "alpha = 0 needs more memory than alpha = 0.2",
             2.65,
             memory,
-            "With alpha = 0 nothing is known at the start of an epoch: until 4 W tuples have come, half of an epoch "
-            "with 128 workers, every key that comes is hot, and the wider the less other keys have been seen.",
+            "With alpha = 0 nothing is known at the start of an epoch. Every key that comes is hot until 4 W tuples "
+            "have come, which is half of an epoch with 128 workers; and the fewer other keys have been seen, the more "
+            "workers it gets.",
         ),
         _with_little_skew(cells),
         Finding(
@@ -85,16 +86,16 @@ def _why(cells: list[Cell]) -> str:
 
     exact, anywhere = worst(EXACT), worst(ALL_WORKERS)
     return (
-        "Taken apart: with exact counts for life in the place of 1000 counters the largest ratio is "
-        f"{exact[0]:.2f} ({exact[1]}), so the sketch is not the reason. With W-C's rule in the place of CHK it is "
-        f"{anywhere[0]:.2f} ({anywhere[1]}): a hot key is noticed in time also by counting for life, but CHK gives it "
-        "workers by comparison with the top key of old days, and in the last fifth nothing comes near that. Decay "
-        "repairs what CHK's relative rule breaks."
+        "Taken apart: with exact counts for life instead of 1000 counters the largest ratio is "
+        f"{exact[0]:.2f} ({exact[1]}), so the sketch is not the reason. With W-C's rule instead of CHK it is "
+        f"{anywhere[0]:.2f} ({anywhere[1]}). So counting for life does notice a hot key in time. But CHK gives it "
+        "workers by comparison with the top key so far, and in the last fifth no key comes near the top of old days. "
+        "Decay repairs what CHK's relative rule breaks."
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    cells = cells_of(runs, KINDS)
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    cells = cells_of(outcomes, KINDS)
     rows = [Row("execution time, over SG", Cell.time), Row("memory, over FG", Cell.memory)]
     return [
         Picture(

@@ -7,7 +7,7 @@ from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, by_skew
 from unskew.experiments.fish.rules import SAME, largest
 from unskew.experiments.fish.setup import MOST, SG, Cell, Kinds, cells_of, jobs_of, sizes, zipf_streams
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.schemes.fish import Fish
 
@@ -33,8 +33,8 @@ def jobs(settings: Settings) -> list[Job]:
     return jobs_of("fig13", zipf_streams(settings), sizes(settings), KINDS)
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = cells_of(runs, KINDS)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = cells_of(outcomes, KINDS)
     others = [name for name in SWEEP if name != COARSEST]
     against_finest = [(cell.gain(CHOSEN, FINEST), cell.place) for cell in cells]
     spread = [(max(map(cell.makespan, others)) / min(map(cell.makespan, others)), cell.place) for cell in cells]
@@ -59,8 +59,8 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             f"{largest(spread)}",
             verdict(max(coarse)[0] > SAME >= max(spread)[0]),
             f"Rule: 2/n is more than {SAME:g} times as slow as 1/(8n) in some cell, and the others are within {SAME:g} "
-            "of each other in all. Two workers just carry a key of share 2/n; that two such keys meet on a worker, and "
-            "stay there for long, did not happen here.",
+            "of each other in all. Two workers can just carry a key with a share of 2/n. An imbalance takes two such "
+            "keys that share a worker for long, which did not happen here.",
         ),
         Finding(
             "fig13-memory",
@@ -83,10 +83,10 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     rows = [Row("execution time, over SG", Cell.time), Row("memory, over FG", Cell.memory)]
     caption = "FISH with different thresholds from which on a key is hot; n is the number of workers."
-    return [Picture("fig13", by_skew(cells_of(runs, KINDS), list(SWEEP), rows), caption)]
+    return [Picture("fig13", by_skew(cells_of(outcomes, KINDS), list(SWEEP), rows), caption)]
 
 
 EXPERIMENT = Experiment("fig13", "Figure 13: when a key is hot", jobs, claims, parts)

@@ -4,7 +4,7 @@ from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, by_skew
 from unskew.experiments.fish.rules import NEAR, SAME, largest, near
 from unskew.experiments.fish.setup import MOST, SG, Cell, Kinds, cells_of, jobs_of, zipf_streams
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, not_testable
 from unskew.experiments.words import percent
 from unskew.schemes.fish import Fish
@@ -19,8 +19,8 @@ def jobs(settings: Settings) -> list[Job]:
     return jobs_of("fig15", zipf_streams(settings), WORKERS, KINDS)
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = cells_of(runs, KINDS)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = cells_of(outcomes, KINDS)
     slower = [(cell.gain(CHK, ALL_WORKERS), cell.place) for cell in cells]
     return [
         *(_saving([cell for cell in cells if cell.workers == w], w) for w in WORKERS),
@@ -35,7 +35,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
         ),
         not_testable(
             "fig15-dc",
-            "with D-C's rule in the place of CHK memory is lower in some cases, but the execution time longer",
+            "with D-C's rule instead of CHK memory is lower in some cases, but the execution time longer",
             "no numbers in the text",
             "FISH with the solver of D-C on recent counts is not part of this library; the paper does not say how the "
             "two are joined.",
@@ -52,15 +52,15 @@ def _saving(cells: list[Cell], workers: int) -> Finding:
         f"up to {percent(PRINTED[workers])}",
         f"up to {percent(best[0])} ({best[1]}); " + ", ".join(f"{percent(s, 0)} ({p})" for s, p in savings),
         verdict(near(best[0], PRINTED[workers])),
-        f"Rule: the largest saving is within a factor {NEAR:g} of the printed one, either way. A larger saving than "
-        "printed differs too. Hot keys for nothing (see fig11-fish) cost W replicas each with W-C's rule.",
+        f"Rule: the largest saving is within a factor {NEAR:g} of the printed one, either way; a larger one differs "
+        "too. With W-C's rule each key that is called hot for a single tuple (see fig11-fish) costs W replicas.",
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     rows = [Row("memory, over FG", Cell.memory), Row("execution time, over SG", Cell.time)]
     caption = "FISH with its classification of hot keys (CHK), and with every hot key on any worker as in W-C."
-    return [Picture("fig15", by_skew(cells_of(runs, KINDS), [CHK, ALL_WORKERS], rows), caption)]
+    return [Picture("fig15", by_skew(cells_of(outcomes, KINDS), [CHK, ALL_WORKERS], rows), caption)]
 
 
 EXPERIMENT = Experiment("fig15", "Figure 15: as many workers as a key needs, or all", jobs, claims, parts)

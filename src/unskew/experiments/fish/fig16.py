@@ -3,7 +3,7 @@
 from unskew.experiments.fish.pictures import Row, by_skew
 from unskew.experiments.fish.rules import at_most, gains, up_to
 from unskew.experiments.fish.setup import SG, SPEED, Cell, Kinds, cells_of, jobs_of, sizes, zipf_streams
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.schemes.fish import Fish
 from unskew.simulate import Queues
@@ -24,12 +24,12 @@ def jobs(settings: Settings) -> list[Job]:
 
 def ideal(cell: Cell) -> float:
     """Seconds in which all workers together can execute the stream."""
-    run = cell.of[WITH]
-    return run.tuples / sum(run.capacity or [1.0])
+    result = cell.of[WITH]
+    return result.tuples / sum(result.capacity or [1.0])
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = cells_of(runs, KINDS)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = cells_of(outcomes, KINDS)
     return [
         up_to(
             "fig16",
@@ -37,22 +37,22 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             2.61,
             gains(cells, WITHOUT, WITH),
             "Without it every worker gets the same number of tuples. A slow one then has 1/W of them and 1/(1.5 W) of "
-            "the capacity, so it takes 1.5 times as long, at any W and skew: no more can be gained by heeding speed, "
-            "unless what it is compared with is unbalanced besides.",
+            "the capacity, so it takes 1.5 times as long as it should, at any W and skew. Heeding speed cannot gain "
+            "more than that, unless the scheme it is compared with is unbalanced as well.",
         ),
         at_most(
             "fig16-ideal",
             "with it, all workers are used fully (ours, not the paper's)",
             1.1,
             [(cell.makespan(WITH) / ideal(cell), cell.place) for cell in cells],
-            "Against the time in which all workers together could execute the stream. What is above comes from before "
-            "the first report, 10 s after the start, when nobody knows who is slow: the shorter the stream the more it "
-            "shows.",
+            "Against the time in which all workers together could execute the stream. The rest comes from the first "
+            "10 s, before the first report, when the source does not know who is slow: the shorter the stream, the "
+            "more it shows.",
         ),
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     def over_ideal(cell: Cell, name: str) -> float:
         return cell.makespan(name) / ideal(cell)
 
@@ -62,7 +62,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     )
     names = {WITH: "FISH", WITHOUT: "FISH without inference", "SG": "SG"}
     rows = [Row("execution time, over ideal", over_ideal)]
-    return [Picture("fig16", by_skew(cells_of(runs, KINDS), names, rows), caption)]
+    return [Picture("fig16", by_skew(cells_of(outcomes, KINDS), names, rows), caption)]
 
 
 EXPERIMENT = Experiment("fig16", "Figure 16: workers of unequal speed", jobs, claims, parts)

@@ -4,7 +4,7 @@ from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, panels_by_skew
 from unskew.experiments.fish.rules import SAME, Ratio, largest
 from unskew.experiments.fish.setup import LONG, MOST, QUICK_SKEWS, Cell, Kinds, cells_of, jobs_of, zipf_streams
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.schemes.fish import Fish
 
@@ -26,11 +26,13 @@ def jobs(settings: Settings) -> list[Job]:
     return [job for change in changes for job in jobs_of("fig17", streams, (MOST,), KINDS, events=change)]
 
 
-def _cells(runs: Runs, change: str | None) -> list[Cell]:
+def _cells(outcomes: Outcomes, change: str | None) -> list[Cell]:
     """The cells where a worker joins or leaves; with None those where nothing happens."""
     ending = None if change is None else CHANGES[change]
-    chosen = (run for run in runs if bool(run.job.events) == (ending is not None))
-    return cells_of(Runs(run for run in chosen if ending is None or run.job.events[0].endswith(ending)), KINDS)
+    chosen = (outcome for outcome in outcomes if bool(outcome.job.events) == (ending is not None))
+    return cells_of(
+        Outcomes(outcome for outcome in chosen if ending is None or outcome.job.events[0].endswith(ending)), KINDS
+    )
 
 
 def _over(above: list[Cell], name: str, below: list[Cell], other: str) -> list[Ratio]:
@@ -38,11 +40,11 @@ def _over(above: list[Cell], name: str, below: list[Cell], other: str) -> list[R
     return [(cell.memory(name) / reference.memory(other), cell.place) for cell, reference in pairs]
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    still = _cells(runs, None)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    still = _cells(outcomes, None)
     found = []
     for change in CHANGES:
-        cells = _cells(runs, change)
+        cells = _cells(outcomes, change)
         mild = [cell for cell in cells if cell.skew <= LITTLE_SKEW]
         ratios = _over(mild, MODULO, mild, RING)
         steady = _over(cells, RING, still, RING)
@@ -53,9 +55,9 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
                 "about 2x",
                 "modulo over ring: " + ", ".join(f"{ratio:.2f} ({place})" for ratio, place in ratios),
                 verdict(min(ratios)[0] >= HALF_WAY),
-                f"Rule: at least {HALF_WAY:g} in every cell with z up to {LITTLE_SKEW:g}. Each key then has other "
-                "candidates than before, but to have twice the replicas it must come often enough, before and after, "
-                "to be sent to all of them: the longer the stream the nearer to two.",
+                f"Rule: at least {HALF_WAY:g} in every cell with z up to {LITTLE_SKEW:g}. Each key has new candidates "
+                "after the change. It has twice the replicas only if it comes often enough, before and after, to be "
+                "sent to all of them: the longer the stream, the nearer to two.",
             ),
             Finding(
                 f"fig17-{change}-ring",
@@ -66,13 +68,13 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
                 f"Rule: at most {SAME:g} in every cell.",
             ),
         ]
-    return [*found, _less_with_skew(runs)]
+    return [*found, _less_with_skew(outcomes)]
 
 
-def _less_with_skew(runs: Runs) -> Finding:
+def _less_with_skew(outcomes: Outcomes) -> Finding:
     texts, holds = [], True
     for change in CHANGES:
-        cells = _cells(runs, change)
+        cells = _cells(outcomes, change)
         first, last = (choose(cell.skew for cell in cells) for choose in (min, max))
         for workers in dict.fromkeys(cell.workers for cell in cells):
             here = {cell.skew: cell.memory(MODULO) / cell.memory(RING) for cell in cells if cell.workers == workers}
@@ -84,14 +86,14 @@ def _less_with_skew(runs: Runs) -> Finding:
         "less; no numbers in the text",
         "modulo over ring: " + "; ".join(texts),
         verdict(holds),
-        "Rule: what modulo needs more than the ring is less by at least a tenth at the largest skew than at the "
-        "smallest, for both changes.",
+        "Rule: for both changes, the extra memory of modulo over the ring is at least a tenth less at the largest "
+        "skew than at the smallest.",
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    panels = {f"a worker {change}": _cells(runs, change) for change in CHANGES} | {
-        "nothing happens": _cells(runs, None)
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    panels = {f"a worker {change}": _cells(outcomes, change) for change in CHANGES} | {
+        "nothing happens": _cells(outcomes, None)
     }
     figure = panels_by_skew(panels, list(KINDS), [Row("memory, over FG", Cell.memory)])
     return [

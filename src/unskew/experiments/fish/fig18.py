@@ -21,7 +21,7 @@ from unskew.experiments.fish.setup import (
     real_streams,
     zipf_streams,
 )
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table, not_testable
 from unskew.experiments.words import percent
 
@@ -42,25 +42,27 @@ def jobs(settings: Settings) -> list[Job]:
     ]
 
 
-def _cells(runs: Runs, kinds: Kinds) -> list[Cell]:
+def _cells(outcomes: Outcomes, kinds: Kinds) -> list[Cell]:
     """Of the real streams (ALL), of ZF (ON_ZF) or of the long ones (MEMORY)."""
 
     def kinds_of(data: str) -> Kinds:
         return MEMORY if data.endswith(LONGER) else ON_ZF if data.startswith("z=") else ALL
 
-    return cells_of(Runs(run for run in runs if kinds_of(run.job.data) is kinds), kinds)
+    return cells_of(Outcomes(outcome for outcome in outcomes if kinds_of(outcome.job.data) is kinds), kinds)
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    shares = [(cell.memory("FISH") / cell.memory("SG"), cell) for cell in _cells(runs, MEMORY) or _cells(runs, ON_ZF)]
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    shares = [
+        (cell.memory("FISH") / cell.memory("SG"), cell) for cell in _cells(outcomes, MEMORY) or _cells(outcomes, ON_ZF)
+    ]
     lowest = min(shares, key=lambda pair: pair[0])
-    times = [(cell.time("FISH"), cell.place) for cell in _cells(runs, ON_ZF)]
+    times = [(cell.time("FISH"), cell.place) for cell in _cells(outcomes, ON_ZF)]
     return [
-        _latency(_cells(runs, ALL)),
+        _latency(_cells(outcomes, ALL)),
         not_testable(
             "fig19",
             "throughput of FISH is 1.32 times that of W-C and 1.48 times that of D-C, near SG's",
-            "FG 30K (MT) and 23K (AM) tuples a second",
+            "FG 30K (MT) and 23K (AM) tuples per second",
             "Throughput on a cluster of 8 machines is a matter of its network and of Storm; there is none here.",
         ),
         Finding(
@@ -81,7 +83,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             times,
             "Each source knows its own tuples only, and thinks that the workers work for it alone.",
         ),
-        _rivals(_cells(runs, ON_ZF)),
+        _rivals(_cells(outcomes, ON_ZF)),
     ]
 
 
@@ -102,8 +104,8 @@ def _latency(cells: list[Cell]) -> Finding:
         "by 87.12 % and 76.34 % (MT, AM)",
         f"simulated, not comparable: {text}" if text else "-",
         NOT_TESTABLE,
-        "A simulation has no network, no acknowledgements and no backpressure of Storm's, the paper does not tell its "
-        f"load, and MT and AM cannot be had. What queues say with {SOURCES} sources, W={MOST} and workers 80 % busy is "
+        "A simulation has no network, no acknowledgements and no backpressure of Storm's; the paper does not tell its "
+        f"load; and MT and AM cannot be had. What queues say with {SOURCES} sources, W={MOST} and workers 80 % busy is "
         "given for what it is worth.",
     )
 
@@ -114,16 +116,16 @@ def _rivals(cells: list[Cell]) -> Finding:
     return Finding(
         "sources-rivals",
         f"FISH is faster than D-C and W-C with {SOURCES} sources too",
-        "for one to 32 sources nothing is said; 13.57x and 12.05x in Fig. 10",
+        "13.57x and 12.05x in Fig. 10, which does not say how many sources it has",
         f"up to {largest(ratios)}, at least {min(ratios)[0]:.2f}; with sized sketches up to {largest(fair)}",
         verdict(max(ratios)[0] >= SAME and min(ratios)[0] >= 1 / SAME),
         f"Rule: faster by a factor {SAME:g} in some cell, and in none slower by {SAME:g}.",
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     made: list[Part] = []
-    if cells := _cells(runs, ALL):
+    if cells := _cells(outcomes, ALL):
         body = [
             [cell.data if name == "SG" else "", name, *latencies(cell, name), f"{cell.memory(name):.2f}"]
             for cell in cells
@@ -135,7 +137,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     caption = (
         f"{SOURCES} sources and {MOST} workers on the time-evolving Zipf stream, as Figs. 10 and 11 with one source."
     )
-    return [*made, Picture("fig20", by_skew(_cells(runs, ON_ZF), list(ON_ZF), rows), caption)]
+    return [*made, Picture("fig20", by_skew(_cells(outcomes, ON_ZF), list(ON_ZF), rows), caption)]
 
 
 EXPERIMENT = Experiment("fig18", "Figures 18 to 20: on Storm, and with 32 sources", jobs, claims, parts)

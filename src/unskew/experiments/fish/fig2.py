@@ -17,7 +17,7 @@ from unskew.experiments.fish.setup import (
     real_streams,
     sizes,
 )
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, not_testable
 from unskew.experiments.real import absent
 from unskew.experiments.words import listed
@@ -54,8 +54,8 @@ def p99(cell: Cell, name: str) -> float:
     return cell.of[name].latency_p99 or 0.0
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = [cell for cell in cells_of(runs, KINDS) if cell.workers == MOST]
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = [cell for cell in cells_of(outcomes, KINDS) if cell.workers == MOST]
     if not cells:
         return [
             not_testable(id, *text, f"AM cannot be had, and {absent(', '.join(REAL))}") for id, text in TEXTS.items()
@@ -75,18 +75,19 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             shown("p99", ("PKG", "D-C1000", "W-C1000", "SG")),
             verdict(all(near(p99(c, name), p99(c, "PKG")) for c in cells for name in ("D-C1000", "W-C1000"))),
             f"Rule: on every stream the 99th percentile of both is within a factor {NEAR:g} of PKG's at W={MOST}. 1000 "
-            "counters find every key with a share above theta + 1/1000, hence all that two workers cannot carry; drift "
-            "delays it, and D-C may then find too small a d for the keys of today by the shares of a lifetime.",
+            "counters find every key with a share above theta + 1/1000, so all keys that two workers cannot carry. "
+            "Drift delays that; and D-C computes d from the shares of a lifetime, and that d may be too small for the "
+            "keys of today.",
         ),
         Finding(
             "fig2-100",
             *TEXTS["fig2-100"],
             shown("p99", ("D-C100", "D-C1000", "W-C100", "W-C1000", "W-C100 estimated", "W-C1000 estimated")),
             verdict(all(p99(c, f"{s}100") < p99(c, f"{s}1000") for c in cells for s in ("D-C", "W-C"))),
-            f"Rule: lower for both on every stream, at W={MOST}. With guaranteed counts, as here, 100 counters see "
-            "fewer hot keys than 1000, and that is all. Where the sketch's estimates are trusted, errors included (W-C "
-            "estimated), 100 counters call every key hot: the smallest counter is about N/100, above theta N = N/640. "
-            "That is shuffle, with its latency and its memory, and it is what the paper describes.",
+            f"Rule: lower for both on every stream, at W={MOST}. With guaranteed counts, as here, 100 counters merely "
+            "see fewer hot keys than 1000. Where the sketch's estimates are trusted, errors included (W-C estimated), "
+            "100 counters call every key hot: the smallest counter is about N/100, above theta N = N/640. Then W-C is "
+            "shuffle, with its latency and its memory, and that is what the paper describes.",
         ),
         Finding(
             "fig3-sg",
@@ -94,23 +95,23 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             shown("memory", ("SG",)),
             verdict(near(max(c.memory("SG") for c in cells), 23.16)),
             f"Rule: the largest of the real streams' is within a factor {NEAR:g} of AM's. It depends on the data "
-            "alone: a key of n tuples has at most min(n, W) replicas. AM has 32 tuples a key, the streams here 17 to "
-            "33, and more of them belong to few keys.",
+            "alone: a key of n tuples has at most min(n, W) replicas. AM has 32 tuples per key, the streams here 17 "
+            "to 33, but more of theirs belong to few keys.",
         ),
         Finding(
             "fig3-100",
             *TEXTS["fig3-100"],
             shown("memory", ("SG", "D-C100", "W-C100", "W-C100 estimated", "W-C1000 estimated")),
             verdict(all(near(c.memory(f"{s}100"), c.memory("SG")) for c in cells for s in ("D-C", "W-C"))),
-            f"Rule: both within a factor {NEAR:g} of SG's on every stream, at W={MOST}. See fig2-100: it takes a "
-            "sketch whose errors are taken for tuples. With the guaranteed counts of this library no cold key is ever "
-            "hot.",
+            f"Rule: both within a factor {NEAR:g} of SG's on every stream, at W={MOST}. See fig2-100: that happens "
+            "only where the sketch's errors are counted as tuples. With the guaranteed counts of this library no cold "
+            "key is ever hot.",
         ),
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    cells = cells_of(runs, KINDS)
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    cells = cells_of(outcomes, KINDS)
     if not cells:
         return ["No real stream was found; name their folder with --data."]
     names = [name for name in KINDS if name not in ("SG", "FG")]
@@ -119,8 +120,8 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
         Picture(
             "fig2",
             by_workers(cells, ["SG", "FG", *names], rows),
-            "Simulated latency (workers of 100 tuples a second, 80 % busy on average) and memory on real streams that "
-            "drift, in the place of Amazon's film reviews. The number is that of the sketch's counters. “Estimated” "
+            "Simulated latency (workers of 100 tuples per second, 80 % busy on average) and memory on real streams "
+            "that drift, instead of Amazon's film reviews. The number is that of the sketch's counters. “Estimated” "
             "takes the sketch's errors for tuples: with 100 counters it is shuffle, slowly, from W = 32 on.",
         )
     ]

@@ -4,7 +4,7 @@ from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, by_workers
 from unskew.experiments.fish.rules import at_most, gains, largest, up_to
 from unskew.experiments.fish.setup import ALL, MOST, REAL, Cell, cells_of, jobs_of, real_streams, sizes
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table, not_testable
 from unskew.experiments.real import absent
 from unskew.experiments.words import listed, percent
@@ -28,8 +28,8 @@ def jobs(settings: Settings) -> list[Job]:
     return jobs_of("fig9", real_streams(settings), sizes(settings), ALL)
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = cells_of(runs, ALL)
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = cells_of(outcomes, ALL)
     if not cells:
         why = f"MT and AM cannot be had, and {absent(', '.join(REAL))}"
         return [not_testable(id, *text, why) for id, text in TEXTS.items()]
@@ -57,21 +57,21 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
 def _why(cells: list[Cell], name: str) -> str:
     slower = [(cell.latency(name) / cell.latency("FISH"), cell.place) for cell in cells]
     return (
-        f"Execution time tells only who ends last. {name} evens out all that was ever sent, so a worker that got too "
-        "much while a new hot key went unnoticed is spared later: of the delay little is left at the end. Where they "
-        f"differ is latency: the 99th percentile is up to {largest(slower)} times FISH's. {OTHER_DATA}"
+        f"Execution time tells only who ends last. {name} evens out all that was ever sent, so it spares a worker that "
+        "got too much while a new hot key went unnoticed, and little of the delay is left at the end. What differs is "
+        f"latency: the 99th percentile is up to {largest(slower)} times FISH's. {OTHER_DATA}"
     )
 
 
 def _sized(name: str) -> str:
-    return f"{name} has 20 counters a worker here, 320 to 2560, in the place of 1000. See fig9-dc. {OTHER_DATA}"
+    return f"{name} has 20 counters per worker here, 320 to 2560, instead of 1000. See fig9-dc. {OTHER_DATA}"
 
 
 def _epochs(cells: list[Cell]) -> str:
     longer = [(cell.memory("FISH, long epoch"), cell.place) for cell in cells if cell.workers == MOST]
     return (
         "With 128 workers one tuple after a decay makes its key hot (see fig11-fish), and streams of few keys or few "
-        f"tuples a key show it. With epochs of 16 W tuples it is at most {largest(longer)}."
+        f"tuples per key show it. With epochs of 16 W tuples it is at most {largest(longer)}."
     )
 
 
@@ -84,8 +84,8 @@ def _grows(values: list[float]) -> bool:
     return values[-1] > values[0] and all(later >= earlier for earlier, later in steps)
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    cells = cells_of(runs, ALL)
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    cells = cells_of(outcomes, ALL)
     if not cells:
         return ["No real stream was found; name their folder with --data."]
     rows = [
@@ -106,7 +106,7 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
             "fig9",
             by_workers(cells, [name for name in ALL if name != "SG"], rows),
             "Execution time (SG is 1), latency (in service times of a tuple) and memory (FG is 1) on real streams that "
-            f"drift: {told}. D-C and W-C have 1000 counters as in the paper, “sized” ones 20 a worker.",
+            f"drift: {told}. D-C and W-C have 1000 counters as in the paper, “sized” ones 20 per worker.",
         ),
         Table(
             f"The same at W = {MOST}, with the latency in service times of a tuple. SG waits for nobody: 1.",

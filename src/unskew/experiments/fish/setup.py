@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unskew import Hash, PartialKey, Scheme, Shuffle
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Settings
 from unskew.experiments.real import has_real, real_file
 from unskew.schemes.d_choices import DChoices
@@ -28,8 +28,8 @@ TUPLES, QUICK_TUPLES = 5_000_000, 800_000
 LONG = 50_000_000  # ZF by the paper's Table 2; memory depends on the length, so figures on memory have some such runs
 REAL = ("congress_hashtags", "stocknet_cashtags", "reddit_domains")  # the present ones stand in for MT and AM
 
-# A worker executes 100 tuples a second. The unit matters only beside FISH's T = 10 s, which is then 1000 tuples of a
-# worker; with one tuple a second (10 tuples) makespans were the same within 1 % and replicas within 3 % (1M tuples).
+# A worker executes 100 tuples per second. The unit matters only beside FISH's T = 10 s, which is then 1000 tuples of a
+# worker; with one tuple per second (10 tuples) makespans were the same within 1 % and replicas within 3 % (1M tuples).
 SPEED = 100.0
 SATURATED = Queues(utilisation=1.0, capacity=SPEED)
 WITH_HEADROOM = Queues(utilisation=0.8, capacity=SPEED)  # for latencies, which have no limit in a saturated system
@@ -127,12 +127,12 @@ class Cell(NamedTuple):
         return self.of[name].replicas_over_kg or 0.0
 
 
-def cells_of(runs: Runs, kinds: Kinds) -> list[Cell]:
+def cells_of(outcomes: Outcomes, kinds: Kinds) -> list[Cell]:
     """The cells of the grid that `jobs_of` makes."""
-    places = dict.fromkeys((run.job.data, run.result.workers) for run in runs)
+    places = dict.fromkeys((outcome.job.data, outcome.result.workers) for outcome in outcomes)
     found = []
     for data, workers in places:
-        here = runs.where(data=data, workers=workers)
+        here = outcomes.where(data=data, workers=workers)
         found.append(Cell(data, workers, {name: here.of(kind(workers)) for name, kind in kinds.items()}))
     return found
 

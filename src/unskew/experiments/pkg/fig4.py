@@ -5,7 +5,7 @@ from typing import Any
 
 from unskew import Hash, PartialKey
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.pkg.data import COLOUR, LN, ORDER, SLASHDOT, WORKERS, label, lognormal, real, stand_in
 from unskew.experiments.real import has_real
@@ -35,19 +35,19 @@ def jobs(settings: Settings) -> list[Job]:
 DATA = ("TW", "WP", "CT", "LJ")
 
 
-def _cells(runs: Runs) -> Iterator[tuple[str, int, dict[str, float]]]:
+def _cells(outcomes: Outcomes) -> Iterator[tuple[str, int, dict[str, float]]]:
     """(label, workers, method -> average over time of I(t), over m). One source knows all: it is the oracle G."""
-    for name in dict.fromkeys(run.job.data for run in runs):
+    for name in dict.fromkeys(outcome.job.data for outcome in outcomes):
         for workers in WORKERS:
-            here = runs.where(data=name, workers=workers)
+            here = outcomes.where(data=name, workers=workers)
             values = {"H": here.one(scheme="hash"), "G": here.one(scheme="pkg", sources=1)}
             values |= {f"L{sources}": here.one(scheme="pkg", sources=sources) for sources in SOURCES}
-            averages = {method: run.mean_imbalance_fraction for method, run in values.items()}
+            averages = {method: result.mean_imbalance_fraction for method, result in values.items()}
             yield label(name, values["G"].tuples), workers, averages
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    cells = list(_cells(runs))
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells = list(_cells(outcomes))
     above = [f"{name} W={workers}" for name, workers, v in cells if any(v[f"L{s}"] >= v["H"] for s in SOURCES)]
     to_oracle = [(max(v[f"L{s}"] for s in SOURCES) / v["G"], name, workers) for name, workers, v in cells]
     to_oracle_5 = [(v["L5"] / v["G"], name, workers) for name, workers, v in cells]
@@ -71,10 +71,10 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             f"largest L/G: {_worst(to_oracle)} over all S, {_worst(to_oracle_5)} with 5 sources; more than 10 in "
             f"{sum(ratio >= ORDER for ratio, *_ in to_oracle)} of {len(cells)} cells{among}",
             verdict(all(ratio < ORDER for ratio, *_ in to_oracle)),
-            "Rule: ratio of the time averages of I(t) below 10 in every cell. G keeps the imbalance near one "
-            "tuple; S sources that do not know each other each add their own last tuple (section 3.2: at most "
-            "the sum of the sources' imbalances), so L may grow with S from there. In fractions of m both are still "
-            "tiny.",
+            "Rule: ratio of the time averages of I(t) below 10 in every cell. The oracle keeps the imbalance near one "
+            "tuple. S sources that do not know of each other can each be off by a tuple of their own, and these add "
+            "up (section 3.2: at most the sum of the sources' imbalances). So L grows with S, though both are tiny as "
+            "fractions of m.",
         ),
         Finding(
             "fig4-sources",
@@ -83,8 +83,8 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
             f"largest L20/L5: {_worst(to_fewer)}; median {sorted(to_fewer)[len(to_fewer) // 2][0]:.1f}{among}",
             verdict(all(ratio <= UNAFFECTED for ratio, *_ in to_fewer)),
             "Rule: L20/L5 at most 2 in every cell, half-way between no effect (1) and an imbalance in proportion to "
-            "the sources (4). The body text is more careful: what it calls robust to changes in the number of sources "
-            "is that L stays below hashing and near the oracle, which the two claims above judge over all S.",
+            "the sources (4). The paper's text says less than its caption: for every S, L stays below hashing and "
+            "near the oracle. The two claims above judge that.",
         ),
     ]
 
@@ -98,8 +98,8 @@ def _worst(ratios: list[tuple[float, str, int]]) -> str:
     return f"{ratio:.1f} ({name} W={workers})"
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    cells = list(_cells(runs))
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    cells = list(_cells(outcomes))
     names = list(dict.fromkeys(name for name, *_ in cells))
     figure = new_figure(11, 6.4)
     axes = figure.subplots(2, -(-len(names) // 2), sharey=True)

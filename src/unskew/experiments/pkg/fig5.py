@@ -2,7 +2,7 @@
 
 from unskew import Hash, PartialKey
 from unskew.experiments.claims import verdict, within
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table, not_testable
 from unskew.experiments.pkg.data import COLOUR, ORDER, WORKERS, drawable, label, real, shown, stand_in
 from unskew.experiments.real import absent, has_real
@@ -47,13 +47,13 @@ def _stream(name: str, settings: Settings) -> Stream:
     return stand_in(name, settings, TW_PART, quick=1_000_000)
 
 
-def _cell(runs: Runs, name: str, method: str, workers: int) -> Result:
+def _cell(outcomes: Outcomes, name: str, method: str, workers: int) -> Result:
     sources, estimation = METHODS[method]
-    return runs.one(data=name, scheme="pkg", sources=sources, estimation=estimation, workers=workers)
+    return outcomes.one(data=name, scheme="pkg", sources=sources, estimation=estimation, workers=workers)
 
 
-def _label(runs: Runs, name: str) -> str:
-    return label(name, runs.one(data=name).tuples)
+def _label(outcomes: Outcomes, name: str) -> str:
+    return label(name, outcomes.one(data=name).tuples)
 
 
 def _tuples(result: Result) -> float:
@@ -61,13 +61,13 @@ def _tuples(result: Result) -> float:
     return result.mean_imbalance_fraction * result.tuples
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    return [_probing(runs), _periods(runs), _too_many_workers(runs), _drift(runs, settings)]
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    return [_probing(outcomes), _periods(outcomes), _too_many_workers(outcomes), _drift(outcomes, settings)]
 
 
-def _probing(runs: Runs) -> Finding:
+def _probing(outcomes: Outcomes) -> Finding:
     ratios = {
-        (name, workers): _tuples(_cell(runs, name, "L5P1", workers)) / _tuples(_cell(runs, name, "L5", workers))
+        (name, workers): _tuples(_cell(outcomes, name, "L5P1", workers)) / _tuples(_cell(outcomes, name, "L5", workers))
         for name in DATA
         for workers in WORKERS
     }
@@ -77,22 +77,22 @@ def _probing(runs: Runs) -> Finding:
         "fig5-probing",
         "probing the true loads every minute (L5P1) does not improve on local estimation (L5)",
         "no improvement; no numbers in the text",
-        f"average I(t) with probing over without: from {ratios[best]:.2f} ({_label(runs, best[0])} W={best[1]}) to "
-        f"{ratios[worst]:,.1f} ({_label(runs, worst[0])} W={worst[1]}); more than doubled in {harmed} of "
+        f"average I(t) with probing over without: from {ratios[best]:.2f} ({_label(outcomes, best[0])} W={best[1]}) to "
+        f"{ratios[worst]:,.1f} ({_label(outcomes, worst[0])} W={worst[1]}); more than doubled in {harmed} of "
         f"{len(ratios)} cells",
         # an improvement would be a clear one: less than half the imbalance somewhere
         verdict(min(ratios.values()) > 0.5),
         "Rule: probing halves the average of I(t) in no cell. Our explanation: what it does depends on the tuples "
         "between two probes. After a probe all 5 sources see the same difference and each corrects all of it, so "
-        "together they overcorrect five-fold: on WP and TW, with thousands of tuples a minute, probing harms. On CT "
-        "a minute has 16 tuples, so little that the sources act almost as one: there it helps. The paper reports "
+        "together they overcorrect five-fold: on WP and TW, with thousands of tuples per minute, probing harms. On CT "
+        "a minute has 16 tuples, so few that the sources act almost as one: there it helps. The paper reports "
         "neither.",
     )
 
 
-def _periods(runs: Runs) -> Finding:
+def _periods(outcomes: Outcomes) -> Finding:
     def average(sources: int, estimation: str, workers: int) -> float:
-        found = runs.one(data=STUDY, scheme="pkg", sources=sources, estimation=estimation, workers=workers)
+        found = outcomes.one(data=STUDY, scheme="pkg", sources=sources, estimation=estimation, workers=workers)
         return _tuples(found)
 
     unprobed = {(s, w): average(s, "local", w) for s in (1, 5) for w in PROBED_WORKERS}
@@ -102,7 +102,7 @@ def _periods(runs: Runs) -> Finding:
         "fig5-probing-period",
         "even increasing the frequency of probing does not reduce imbalance",
         "not shown in the paper",
-        f"{label(PROBED, runs.one(data=STUDY).tuples)}: "
+        f"{label(PROBED, outcomes.one(data=STUDY).tuples)}: "
         + "; ".join(
             f"S={s} W={w}: {unprobed[s, w]:,.1f} tuples without probing, "
             + ", ".join(f"{value:,.1f} every {period} s" for value, period in zip(probed[s, w], PERIODS, strict=True))
@@ -115,14 +115,14 @@ def _periods(runs: Runs) -> Finding:
     )
 
 
-def _too_many_workers(runs: Runs) -> Finding:
-    cells = [(w, [_cell(runs, "WP", method, w).imbalance_fraction for method in METHODS]) for w in (50, 100)]
+def _too_many_workers(outcomes: Outcomes) -> Finding:
+    cells = [(w, [_cell(outcomes, "WP", method, w).imbalance_fraction for method in METHODS]) for w in (50, 100)]
     return Finding(
         "fig5-transition",
         "past a number of workers that depends on the data set, all techniques lead to the same high imbalance (WP, "
         "W=50)",
         "G = L5 = L5P1, high",
-        listed((_label(runs, "WP"), f"W={w}: " + " / ".join(map(shown, values))) for w, values in cells)
+        listed((_label(outcomes, "WP"), f"W={w}: " + " / ".join(map(shown, values))) for w, values in cells)
         + " (G / L5 / L5P1)",
         # the hottest key's two workers get p1/2 each, whoever decides: equal up to chance, 2 % as for p1
         verdict(all(within(value, values[0], 0.02) and value > 1e-2 for _, values in cells for value in values)),
@@ -131,7 +131,7 @@ def _too_many_workers(runs: Runs) -> Finding:
     )
 
 
-def _drift(runs: Runs, settings: Settings) -> Finding:
+def _drift(outcomes: Outcomes, settings: Settings) -> Finding:
     text = (
         "fig5-drift",
         "all techniques achieve a low imbalance on cashtags, whose popular keys change from week to week",
@@ -139,7 +139,7 @@ def _drift(runs: Runs, settings: Settings) -> Finding:
     )
     if not has_real(CASHTAGS, settings):
         return not_testable(*text, absent(CASHTAGS))
-    here = runs.where(data=CASHTAGS)
+    here = outcomes.where(data=CASHTAGS)
     pairs = {
         w: [here.one(scheme=s, sources=5, workers=w).mean_imbalance_fraction for s in ("pkg", "hash")] for w in WORKERS
     }
@@ -147,17 +147,17 @@ def _drift(runs: Runs, settings: Settings) -> Finding:
     few = [w for w in WORKERS if p1 < 2 / w]
     return Finding(
         *text,
-        f"{_label(runs, CASHTAGS)}: "
+        f"{_label(outcomes, CASHTAGS)}: "
         + "; ".join(f"W={w}: {shown(pkg)}, hashing {shown(hashing)}" for w, (pkg, hashing) in pairs.items()),
         verdict(all(pkg * ORDER <= hashing for pkg, hashing in (pairs[w] for w in few))),
         f"Rule: with 5 sources an order of magnitude below hashing, wherever p1 = {percent(p1, 1)} is below 2/W "
-        "(beyond, the hottest key is too hot for two workers). Real cashtags of 2014-2016 (stocknet) in the place "
-        "of CT, whose stand-in does not drift.",
+        "(beyond, the hottest key is too hot for two workers). Real cashtags of 2014-2016 (stocknet) stand in "
+        "for CT, whose stand-in does not drift.",
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    names = [*DATA, *([CASHTAGS] if runs.where(data=CASHTAGS) else [])]
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    names = [*DATA, *([CASHTAGS] if outcomes.where(data=CASHTAGS) else [])]
     figure = new_figure(11, 2.3 * len(names) + 0.6)
     axes = figure.subplots(len(names), len(METHODS), sharex="row", sharey="row", squeeze=False)
     for row, name in zip(axes, names, strict=True):
@@ -166,12 +166,12 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
                 axis.set_visible(False)
                 continue
             for workers in WORKERS:
-                result = _cell(runs, name, method, workers)
+                result = _cell(outcomes, name, method, workers)
                 hours = [(sample.time - result.samples[0].time) / 3600 for sample in result.samples]
                 values = [drawable(sample.imbalance / result.tuples, result.tuples) for sample in result.samples]
                 axis.plot(hours, values, color=COLOUR[workers], linewidth=1, label=f"{workers} workers")
             axis.set_yscale("log")
-            axis.set_title(f"{_label(runs, name)}: {method}", fontsize=9)
+            axis.set_title(f"{_label(outcomes, name)}: {method}", fontsize=9)
             axis.tick_params(labelsize=8)
             axis.grid(axis="y", alpha=0.25)
         row[0].set_ylabel("I(t) / m")
@@ -180,9 +180,9 @@ def parts(runs: Runs, settings: Settings) -> list[Part]:
     figure.legend(handles, labels, loc="outside lower center", ncols=len(WORKERS), frameon=False)
     rows = [
         [
-            _label(runs, name),
+            _label(outcomes, name),
             workers,
-            *(f"{_tuples(_cell(runs, name, method, workers)):,.1f}" for method in METHODS),
+            *(f"{_tuples(_cell(outcomes, name, method, workers)):,.1f}" for method in METHODS),
         ]
         for name in DATA
         for workers in WORKERS

@@ -2,7 +2,7 @@
 
 from unskew import PartialKey
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.pkg.data import BALANCED, WORKERS, label, stand_in, zipf
 from unskew.experiments.words import percent
@@ -27,22 +27,22 @@ def jobs(settings: Settings) -> list[Job]:
     return [*made, *(Job("fig6", "WP", wikipedia, pkg, sources, oracle=True) for sources in WP_SOURCES)]
 
 
-def _disagreement(runs: Runs) -> dict[int, list[tuple[float, float]]]:
+def _disagreement(outcomes: Outcomes) -> dict[int, list[tuple[float, float]]]:
     """Sources -> [(z, share of tuples on which they differ from the oracle)]."""
     lines: dict[int, list[tuple[float, float]]] = {}
-    for run in runs:
-        if run.job.data != "WP":
-            point = float(run.job.data.removeprefix("z=")), 1 - (run.result.agreement or 0.0)
-            lines.setdefault(run.job.sources, []).append(point)
+    for outcome in outcomes:
+        if outcome.job.data != "WP":
+            point = float(outcome.job.data.removeprefix("z=")), 1 - (outcome.result.agreement or 0.0)
+            lines.setdefault(outcome.job.sources, []).append(point)
     return lines
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    lines = _disagreement(runs)
-    overlap = {(run.workers, run.sources): run.jaccard or 0.0 for run in runs.results(data="WP")}
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    lines = _disagreement(outcomes)
+    overlap = {(result.workers, result.sources): result.jaccard or 0.0 for result in outcomes.results(data="WP")}
     least, most = min(overlap.values()), max(overlap.values())
-    tuples = runs.one(data="WP").tuples
-    worst = max(run.result.max_over_mean for run in runs if run.job.data != "WP")
+    tuples = outcomes.one(data="WP").tuples
+    worst = max(outcome.result.max_over_mean for outcome in outcomes if outcome.job.data != "WP")
     return [
         Finding(
             "fig6-skew",
@@ -77,10 +77,10 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     ]  # fmt: skip
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     figure = new_figure(7, 3.8)
     axis = figure.subplots()
-    for colour, (sources, line) in zip(COLOURS, _disagreement(runs).items(), strict=False):
+    for colour, (sources, line) in zip(COLOURS, _disagreement(outcomes).items(), strict=False):
         axis.plot(*zip(*line, strict=True), marker="o", markersize=4, color=colour, label=f"{sources} sources")
     axis.set(xlabel="Zipf exponent z: more skew to the right", ylabel="disagreement with the oracle")
     axis.yaxis.set_major_formatter(lambda value, _: percent(value, 0))

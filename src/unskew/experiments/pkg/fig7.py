@@ -2,7 +2,7 @@
 
 from unskew import PartialKey
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.pkg.data import BALANCED, COLOUR, WORKERS, drawable, zipf
 from unskew.experiments.words import median
@@ -30,20 +30,20 @@ def p1(z: float, keys: int) -> float:
     return 1.0 / harmonic(z, keys)
 
 
-def _points(runs: Runs) -> dict[tuple[int, int], list[tuple[float, list[float]]]]:
+def _points(outcomes: Outcomes) -> dict[tuple[int, int], list[tuple[float, list[float]]]]:
     """(keys, workers) -> [(z, I(m)/m of each hash function)]."""
     lines: dict[tuple[int, int], dict[float, list[float]]] = {}
-    for run in runs:
-        keys, z = (part.partition("=")[2] for part in run.job.data.split())
-        line = lines.setdefault((int(keys), run.result.workers), {})
-        line.setdefault(float(z), []).append(run.result.imbalance_fraction)
+    for outcome in outcomes:
+        keys, z = (part.partition("=")[2] for part in outcome.job.data.split())
+        line = lines.setdefault((int(keys), outcome.result.workers), {})
+        line.setdefault(float(z), []).append(outcome.result.imbalance_fraction)
     return {cell: sorted(line.items()) for cell, line in lines.items()}
 
 
-def _transitions(runs: Runs) -> dict[tuple[int, int], float]:
+def _transitions(outcomes: Outcomes) -> dict[tuple[int, int], float]:
     """(keys, workers) -> the largest z up to which the median hash function keeps balance."""
     found = {}
-    for (keys, workers), line in _points(runs).items():
+    for (keys, workers), line in _points(outcomes).items():
         balanced = 0.0
         for z, values in line:
             if 1 + median(values) * workers > BALANCED:
@@ -53,14 +53,14 @@ def _transitions(runs: Runs) -> dict[tuple[int, int], float]:
     return found
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    return [_bound(runs), _threshold(runs), _keys(runs), _workers(runs)]
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    return [_bound(outcomes), _threshold(outcomes), _keys(outcomes), _workers(outcomes)]
 
 
-def _bound(runs: Runs) -> Finding:
+def _bound(outcomes: Outcomes) -> Finding:
     checked, broken, excess = 0, 0, []
-    tuples = runs[0].result.tuples
-    for (keys, workers), line in _points(runs).items():
+    tuples = outcomes[0].result.tuples
+    for (keys, workers), line in _points(outcomes).items():
         for z, values in line:
             share = p1(z, keys)
             if share * workers > HOT:
@@ -80,8 +80,8 @@ def _bound(runs: Runs) -> Finding:
     )
 
 
-def _threshold(runs: Runs) -> Finding:
-    ends = _transitions(runs)
+def _threshold(outcomes: Outcomes) -> Finding:
+    ends = _transitions(outcomes)
     fewest = {keys: z for (keys, workers), z in ends.items() if workers == WORKERS[0]}
     return Finding(
         "fig7-threshold",
@@ -96,8 +96,8 @@ def _threshold(runs: Runs) -> Finding:
     )  # fmt: skip
 
 
-def _keys(runs: Runs) -> Finding:
-    ends = _transitions(runs)
+def _keys(outcomes: Outcomes) -> Finding:
+    ends = _transitions(outcomes)
     spreads = {w: [z for (_, workers), z in ends.items() if workers == w] for w in WORKERS}
     return Finding(
         "fig7-keys",
@@ -110,8 +110,8 @@ def _keys(runs: Runs) -> Finding:
     )
 
 
-def _workers(runs: Runs) -> Finding:
-    ends = _transitions(runs)
+def _workers(outcomes: Outcomes) -> Finding:
+    ends = _transitions(outcomes)
     keys = sorted({k for k, _ in ends})
     return Finding(
         "fig7-workers",
@@ -125,8 +125,8 @@ def _workers(runs: Runs) -> Finding:
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    lines, tuples = _points(runs), runs[0].result.tuples
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    lines, tuples = _points(outcomes), outcomes[0].result.tuples
     sizes = sorted({keys for keys, _ in lines})
     figure = new_figure(11, 3.6)
     axes = figure.subplots(1, len(sizes), sharey=True)

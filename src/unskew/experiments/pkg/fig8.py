@@ -4,7 +4,7 @@ from typing import Any
 
 from unskew import Hash, PartialKey
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, not_testable
 from unskew.experiments.pkg.data import COLOUR, ORDER, SLASHDOT, WORKERS, label, real, shown, stand_in
 from unskew.experiments.real import absent, has_real
@@ -33,23 +33,23 @@ def jobs(settings: Settings) -> list[Job]:
     return [*made, *(Job("fig8", name, stream, hashing) for name, stream in streams.items())]
 
 
-def _label(runs: Runs, name: str) -> str:
-    found = runs.results(data=name)
+def _label(outcomes: Outcomes, name: str) -> str:
+    found = outcomes.results(data=name)
     return label(name, found[0].tuples if found else 0)
 
 
-def _value(runs: Runs, name: str, feed: str, sources: int, workers: int) -> float:
-    found = runs.one(data=name, scheme="pkg", feed=feed, sources=sources, workers=workers)
+def _value(outcomes: Outcomes, name: str, feed: str, sources: int, workers: int) -> float:
+    found = outcomes.one(data=name, scheme="pkg", feed=feed, sources=sources, workers=workers)
     return found.mean_imbalance_fraction
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    return [finding for name in ("LJ", SLASHDOT) for finding in _claims_on(runs.where(data=name), name)]
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    return [finding for name in ("LJ", SLASHDOT) for finding in _claims_on(outcomes.where(data=name), name)]
 
 
-def _claims_on(runs: Runs, name: str) -> list[Finding]:
+def _claims_on(outcomes: Outcomes, name: str) -> list[Finding]:
     short = "LJ" if name == "LJ" else "SL2"
-    shown_name = _label(runs, name)
+    shown_name = _label(outcomes, name)
     skew = (
         f"fig8-skew-{short}",
         f"the imbalance with skew on the sources is similar to that with uniform splitting, on {shown_name}",
@@ -60,13 +60,13 @@ def _claims_on(runs: Runs, name: str) -> list[Finding]:
         f"the imbalance remains at very low values, on {shown_name}",
         "very low absolute values; no numbers in the text",
     )
-    if not runs:
+    if not outcomes:
         return [not_testable(*skew, absent(name)), not_testable(*low, absent(name))]
     cells = [(s, w) for s in SOURCES for w in WORKERS]
-    ratio = {c: _value(runs, name, "key", *c) / _value(runs, name, "round_robin", *c) for c in cells}
+    ratio = {c: _value(outcomes, name, "key", *c) / _value(outcomes, name, "round_robin", *c) for c in cells}
     worst = max(ratio, key=lambda cell: ratio[cell])
-    hashing = {w: runs.one(scheme="hash", workers=w).mean_imbalance_fraction for w in WORKERS}
-    highest = {w: max(_value(runs, name, feed, s, w) for s in SOURCES for feed in FEEDS) for w in WORKERS}
+    hashing = {w: outcomes.one(scheme="hash", workers=w).mean_imbalance_fraction for w in WORKERS}
+    highest = {w: max(_value(outcomes, name, feed, s, w) for s in SOURCES for feed in FEEDS) for w in WORKERS}
     return [
         Finding(
             *skew,
@@ -90,17 +90,17 @@ def _claims_on(runs: Runs, name: str) -> list[Finding]:
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
-    names = list(dict.fromkeys(run.job.data for run in runs))
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
+    names = list(dict.fromkeys(outcome.job.data for outcome in outcomes))
     figure = new_figure(11, 3.8)
     axes = figure.subplots(1, len(names), sharey=True, squeeze=False)[0]
     for axis, name in zip(axes, names, strict=True):
         for workers in WORKERS:
             for feed, style in STYLES.items():
-                values = [_value(runs, name, feed, sources, workers) for sources in SOURCES]
+                values = [_value(outcomes, name, feed, sources, workers) for sources in SOURCES]
                 axis.plot(SOURCES, values, color=COLOUR[workers], label=f"{workers} workers, {FEEDS[feed]}", **style)
         axis.set(yscale="log", xlabel="sources", xticks=SOURCES)
-        axis.set_title(_label(runs, name), fontsize=10)
+        axis.set_title(_label(outcomes, name), fontsize=10)
         axis.grid(axis="y", alpha=0.25)
     axes[0].set_ylabel("average of I(t), over m")
     handles, labels = axes[0].get_legend_handles_labels()

@@ -2,7 +2,7 @@
 
 from unskew import PartialKey
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.pkg.data import BALANCED, drawable, zipf
 from unskew.experiments.pkg.fig7 import p1
@@ -27,31 +27,31 @@ def jobs(settings: Settings) -> list[Job]:
     ]
 
 
-def _fractions(runs: Runs, workers: int) -> dict[int, list[float]]:
+def _fractions(outcomes: Outcomes, workers: int) -> dict[int, list[float]]:
     """Choices -> I(m)/m of each hash function."""
     found: dict[int, list[float]] = {}
-    for run in runs.results(workers=workers):
-        found.setdefault(run.params["choices"], []).append(run.imbalance_fraction)
+    for result in outcomes.results(workers=workers):
+        found.setdefault(result.params["choices"], []).append(result.imbalance_fraction)
     return dict(sorted(found.items()))
 
 
-def _fewest(runs: Runs, workers: int) -> int | None:
+def _fewest(outcomes: Outcomes, workers: int) -> int | None:
     """The fewest choices with which the median hash function is balanced."""
-    for choices, values in _fractions(runs, workers).items():
+    for choices, values in _fractions(outcomes, workers).items():
         if 1 + median(values) * workers <= BALANCED:
             return choices
     return None
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
     share = p1(Z, KEYS)
-    fewest = {workers: _fewest(runs, workers) for workers in WORKERS}
+    fewest = {workers: _fewest(outcomes, workers) for workers in WORKERS}
     needed = {workers: share * workers for workers in WORKERS}
-    two = {workers: [1 + value * workers for value in _fractions(runs, workers)[2]] for workers in WORKERS}
+    two = {workers: [1 + value * workers for value in _fractions(outcomes, workers)[2]] for workers in WORKERS}
 
     def restored(workers: int, printed: int) -> Finding:
         count = fewest[workers]
-        lucky = _fractions(runs, workers)[printed]
+        lucky = _fractions(outcomes, workers)[printed]
         good = sum(1 + value * workers <= BALANCED for value in lucky)
         return Finding(
             f"fig9-{workers}",
@@ -87,11 +87,11 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     figure = new_figure(7.5, 4.2)
-    axis, tuples = figure.subplots(), runs[0].result.tuples
+    axis, tuples = figure.subplots(), outcomes[0].result.tuples
     for colour, workers in zip(COLOURS, WORKERS, strict=False):
-        line = _fractions(runs, workers)
+        line = _fractions(outcomes, workers)
         middle = [drawable(median(values), tuples) for values in line.values()]
         axis.plot(list(line), middle, color=colour, marker="o", markersize=4, label=f"{workers} workers")
     axis.set(xscale="log", yscale="log", xlabel="choices d", ylabel="I(m) / m")

@@ -2,7 +2,7 @@
 
 from unskew import Hash, PartialKey, Shuffle
 from unskew.experiments.claims import verdict, within
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
 from unskew.experiments.pkg.data import label, stand_in
 
@@ -20,14 +20,14 @@ def jobs(settings: Settings) -> list[Job]:
     return [Job("memory", "WP", stream, (Hash(10), PartialKey(8), Shuffle(8)), SOURCES, replicas=True)]
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    counters = {scheme: runs.one(scheme=scheme).replicas or 0 for scheme in PRINTED}
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    counters = {scheme: outcomes.one(scheme=scheme).replicas or 0 for scheme in PRINTED}
     return [
         Finding(
             "memory",
             "PKG needs about 30 % more memory than KG, and about half the memory of SG (WP)",
             "KG 2.9M counters at 10 workers, PKG 3.6M and SG 7.2M at 8 workers",
-            f"{label('WP', runs[0].result.tuples)}: "
+            f"{label('WP', outcomes[0].result.tuples)}: "
             + "; ".join(f"{NAMES[scheme]}: {count / 1e6:.2f}M" for scheme, count in counters.items())
             + f"; PKG/KG {counters['pkg'] / counters['hash']:.2f}, PKG/SG {counters['pkg'] / counters['shuffle']:.2f}",
             verdict(all(within(count, PRINTED[scheme], OFF) for scheme, count in counters.items())),
@@ -44,13 +44,19 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     rows = [
-        [NAMES[scheme], f"{printed:,}", f"{run.replicas:,}", f"{run.replicas_over_kg:.2f}", f"{run.max_over_mean:.3f}"]
+        [
+            NAMES[scheme],
+            f"{printed:,}",
+            f"{result.replicas:,}",
+            f"{result.replicas_over_kg:.2f}",
+            f"{result.max_over_mean:.3f}",
+        ]
         for scheme, printed in PRINTED.items()
-        for run in [runs.one(scheme=scheme)]
+        for result in [outcomes.one(scheme=scheme)]
     ]
-    name = label("WP", runs[0].result.tuples)
+    name = label("WP", outcomes[0].result.tuples)
     caption = f"Counters of a word count on {name}, 8 sources: one for each key on each worker that meets it."
     return [Table(caption, ["scheme", "counters, printed", "here", "over KG", "busiest worker over mean"], rows)]
 

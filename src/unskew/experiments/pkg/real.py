@@ -2,7 +2,7 @@
 
 from unskew import Hash, OnGreedy, PartialKey, Shuffle, StaticPotc
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Fit, Job, Runs
+from unskew.experiments.grid import Fit, Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
 from unskew.experiments.pkg.data import REAL, SLASHDOT, WORKERS, Shuffled, label, real
 from unskew.experiments.real import absent, has_real
@@ -41,19 +41,19 @@ def predicted(p1: float, workers: int) -> float:
 Heights = dict[int, list[float]]  # workers -> PKG's busiest worker over the mean, for each hash function
 
 
-def _heights(runs: Runs, name: str) -> tuple[float, Heights, Heights]:
+def _heights(outcomes: Outcomes, name: str) -> tuple[float, Heights, Heights]:
     """(p1, heights in the stream's own order, heights of the shuffled stream)."""
-    p1 = max(run.result.p1 or 0.0 for run in runs.where(data=name))
-    again = runs.where(replicas=False)
+    p1 = max(outcome.result.p1 or 0.0 for outcome in outcomes.where(data=name))
+    again = outcomes.where(replicas=False)
     ordered, shuffled = (
-        {w: sorted(run.max_over_mean for run in again.results(data=data, workers=w)) for w in WORKERS}
+        {w: sorted(result.max_over_mean for result in again.results(data=data, workers=w)) for w in WORKERS}
         for data in (name, name + SHUFFLED)
     )
     return p1, ordered, shuffled
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    found = [_bound(runs)]
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    found = [_bound(outcomes)]
     for name in STREAMS:
         text = (
             f"real-{name}",
@@ -64,7 +64,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
         if not has_real(name, settings):
             found.append(not_testable(*text, absent(name)))
             continue
-        p1, heights, shuffled = _heights(runs, name)
+        p1, heights, shuffled = _heights(outcomes, name)
         found.append(
             Finding(
                 *text,
@@ -82,19 +82,19 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     return found
 
 
-def _bound(runs: Runs) -> Finding:
+def _bound(outcomes: Outcomes) -> Finding:
     text = (
         "real-bound",
         "if p1 > 2/W, PKG's imbalance is at least (p1/2 - 1/W) m, on the real streams",
         "I(m)/m >= p1/2 - 1/W (section 5.1)",
     )
     counted, broken = [], 0
-    for name in dict.fromkeys(run.job.data for run in runs if run.job.replicas):
-        p1, *orders = _heights(runs, name)
+    for name in dict.fromkeys(outcome.job.data for outcome in outcomes if outcome.job.replicas):
+        p1, *orders = _heights(outcomes, name)
         heights = [(w, height) for order in orders for w, values in order.items() for height in values if p1 * w > 2]
         # in busiest worker over mean the bound is p1 W / 2; both are quotients of whole numbers: only rounding is off
         broken += sum(height < p1 * w / 2 * (1 - 1e-9) for w, height in heights)
-        counted += [f"{label(name, 0)}: {len(heights)} runs, p1 {percent(p1)}"] if heights else []
+        counted += [f"{label(name, 0)}: {len(heights)} outcomes, p1 {percent(p1)}"] if heights else []
     if not counted:
         return not_testable(
             *text, "Real streams with p1 > 2/W at a W that was tried are absent; name their folder with --data."
@@ -138,27 +138,27 @@ def _listed(numbers: list[int]) -> str:
     return " and ".join(map(str, numbers))
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     made: list[Part] = []
-    for name in dict.fromkeys(run.job.data for run in runs if run.job.replicas):
-        here = Runs(run for run in runs.where(data=name) if run.job.replicas)
+    for name in dict.fromkeys(outcome.job.data for outcome in outcomes if outcome.job.replicas):
+        here = Outcomes(outcome for outcome in outcomes.where(data=name) if outcome.job.replicas)
         first = here[0].result
-        shown_workers = list(dict.fromkeys(run.result.workers for run in here))
+        shown_workers = list(dict.fromkeys(outcome.result.workers for outcome in here))
         rows = []
         for scheme in SCHEMES:
             row: list[object] = [scheme]
             for workers in shown_workers:
-                run = here.one(scheme=scheme, workers=workers)
+                result = here.one(scheme=scheme, workers=workers)
                 row += [
-                    f"{run.max_over_mean:.3f}",
-                    f"{run.replicas_over_kg:.3f}",
-                    f"{run.replicas_over_lower_bound:.3f}",
+                    f"{result.max_over_mean:.3f}",
+                    f"{result.replicas_over_kg:.3f}",
+                    f"{result.replicas_over_lower_bound:.3f}",
                 ]
             rows.append(row)
         made.append(
             Table(
                 f"{label(name, first.tuples)}: {first.tuples:,} tuples, {first.keys:,} keys, "
-                f"p1 {percent(first.p1)}. {_where_it_loses(*_heights(runs, name))}",
+                f"p1 {percent(first.p1)}. {_where_it_loses(*_heights(outcomes, name))}",
                 [
                     "scheme",
                     *(

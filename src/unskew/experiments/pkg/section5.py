@@ -2,7 +2,7 @@
 
 from unskew import PartialKey
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table
 from unskew.experiments.words import percent
 from unskew.streams import Zipf
@@ -22,14 +22,14 @@ def jobs(settings: Settings) -> list[Job]:
     ]  # fmt: skip
 
 
-def _idle(runs: Runs, size: int) -> list[float]:
-    return [result.load.count(0) / size for result in runs.results(workers=size)]
+def _idle(outcomes: Outcomes, size: int) -> list[float]:
+    return [result.load.count(0) / size for result in outcomes.results(workers=size)]
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
-    idle = {size: _idle(runs, size) for size in SIZES}
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    idle = {size: _idle(outcomes, size) for size in SIZES}
     means = {size: sum(values) / len(values) for size, values in idle.items()}
-    lowest = {size: min(result.imbalance_fraction for result in runs.results(workers=size)) for size in SIZES}
+    lowest = {size: min(result.imbalance_fraction for result in outcomes.results(workers=size)) for size in SIZES}
     return [
         Finding(
             "section5-idle",
@@ -39,7 +39,7 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
                 f"n={n}: {percent(means[n], 1)} on average ({percent(min(v), 1)} to {percent(max(v), 1)})"
                 for n, v in idle.items()
             ),
-            # n = 100 varies by 2.3 points a hash function, so by 0.5 over 20 of them: one point is two of these
+            # n = 100 varies by 2.3 points per hash function, so by 0.5 over 20 of them: one point is two of these
             verdict(all(abs(mean - PRINTED_IDLE) <= 0.01 for mean in means.values())),
             f"Rule: the average over {SEEDS} hash functions is within one percentage point.",
         ),
@@ -55,11 +55,11 @@ def claims(runs: Runs, settings: Settings) -> list[Finding]:
     ]
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     rows = []
     for size in SIZES:
-        idle = _idle(runs, size)
-        heights = [result.max_over_mean for result in runs.results(workers=size)]
+        idle = _idle(outcomes, size)
+        heights = [result.max_over_mean for result in outcomes.results(workers=size)]
         rows.append(
             [
                 f"{size:,}",

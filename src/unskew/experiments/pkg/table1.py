@@ -2,7 +2,7 @@
 
 from unskew import Hash
 from unskew.experiments.claims import verdict, within
-from unskew.experiments.grid import Job, Runs
+from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
 from unskew.experiments.pkg.data import LN, SLASHDOT, label, lognormal, real, stand_in
 from unskew.experiments.real import absent, has_real
@@ -31,25 +31,27 @@ def jobs(settings: Settings) -> list[Job]:
     return [Job("table1", name, stream, (Hash(1),), replicas=True) for name, stream in streams.items()]
 
 
-def claims(runs: Runs, settings: Settings) -> list[Finding]:
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
     found = []
     for name in ("LN1", "LN2"):
-        run = runs.one(data=name)
+        result = outcomes.one(data=name)
         _, keys, p1 = PRINTED[name]
-        holds = within(run.keys or 0, keys, KEYS_OFF) and within(100 * (run.p1 or 0), p1, P1_OFF)
+        holds = within(result.keys or 0, keys, KEYS_OFF) and within(100 * (result.p1 or 0), p1, P1_OFF)
         found.append(
             Finding(
                 f"table1-{name}",
                 f"size and skew of the log-normal data set {name}",
                 f"{keys:,} keys, p1 {p1} %",
-                f"{run.keys:,} keys, p1 {percent(run.p1)}",
+                f"{result.keys:,} keys, p1 {percent(result.p1)}",
                 verdict(holds),
                 "Rule: keys within 5 % (two printed digits), p1 within 2 %. A sample is rounded to the nearest integer "
                 "to become a key; the paper does not say how, this gives its numbers.",
             )
         )
-    found.append(_slashdot(runs) if runs.where(data=SLASHDOT) else not_testable(*_slashdot_text(), absent(SLASHDOT)))
-    found.append(_stand_ins(runs))
+    found.append(
+        _slashdot(outcomes) if outcomes.where(data=SLASHDOT) else not_testable(*_slashdot_text(), absent(SLASHDOT))
+    )
+    found.append(_stand_ins(outcomes))
     found.append(
         not_testable(
             "table1-SL1",
@@ -65,13 +67,13 @@ def _slashdot_text() -> tuple[str, str, str]:
     return "table1-SL2", "size and skew of Slashdot0902 (SL2), the real graph", "948k tuples, 82k keys, p1 3.11 %"
 
 
-def _slashdot(runs: Runs) -> Finding:
-    run = runs.one(data=SLASHDOT)
-    p1, keys = run.p1 or 0.0, run.keys or 1
-    by_nodes = p1 * run.tuples / keys
+def _slashdot(outcomes: Outcomes) -> Finding:
+    result = outcomes.one(data=SLASHDOT)
+    p1, keys = result.p1 or 0.0, result.keys or 1
+    by_nodes = p1 * result.tuples / keys
     return Finding(
         *_slashdot_text(),
-        f"{label(SLASHDOT, run.tuples)}: {run.tuples:,} tuples, {keys:,} keys, p1 {percent(p1)} of the tuples",
+        f"{label(SLASHDOT, result.tuples)}: {result.tuples:,} tuples, {keys:,} keys, p1 {percent(p1)} of the tuples",
         verdict(within(100 * p1, PRINTED[SLASHDOT][2], P1_OFF)),
         "Rule: p1 within 2 %. The table's caption defines p1 as the percentage of tuples. The largest in-degree over "
         f"the number of keys (all nodes have an in-degree) is {percent(by_nodes)}: for this graph the paper divided by "
@@ -79,14 +81,16 @@ def _slashdot(runs: Runs) -> Finding:
     )
 
 
-def _stand_ins(runs: Runs) -> Finding:
+def _stand_ins(outcomes: Outcomes) -> Finding:
     measured, holds = [], True
     for name in PUBLISHED:
-        run = runs.one(data=name)
+        result = outcomes.one(data=name)
         _, keys, p1 = PRINTED[name]
-        whole = run.tuples == PUBLISHED[name].tuples
-        holds &= within(100 * (run.p1 or 0), p1, P1_OFF) and (not whole or within(run.keys or 0, keys, KEYS_OFF))
-        measured.append(f"{label(name, run.tuples)} {run.keys:,} keys in {run.tuples:,} tuples, p1 {percent(run.p1)}")
+        whole = result.tuples == PUBLISHED[name].tuples
+        holds &= within(100 * (result.p1 or 0), p1, P1_OFF) and (not whole or within(result.keys or 0, keys, KEYS_OFF))
+        measured.append(
+            f"{label(name, result.tuples)} {result.keys:,} keys in {result.tuples:,} tuples, p1 {percent(result.p1)}"
+        )
     return Finding(
         "table1-stand-ins",
         "size and skew of WP, TW, CT and LJ (here: stand-ins)",
@@ -98,14 +102,14 @@ def _stand_ins(runs: Runs) -> Finding:
     )
 
 
-def parts(runs: Runs, settings: Settings) -> list[Part]:
+def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     rows = []
-    for run in runs:
-        tuples, keys, p1 = PRINTED[run.job.data]
-        result = run.result
+    for outcome in outcomes:
+        tuples, keys, p1 = PRINTED[outcome.job.data]
+        result = outcome.result
         rows.append(
             [
-                label(run.job.data, result.tuples),
+                label(outcome.job.data, result.tuples),
                 tuples,
                 f"{result.tuples:,}",
                 f"{keys:,}",

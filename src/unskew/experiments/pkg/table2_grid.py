@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unskew import Hash, OnGreedy, PartialKey, StaticPotc
-from unskew.experiments.grid import Fit, Job, Runs
+from unskew.experiments.grid import Fit, Job, Outcomes
 from unskew.experiments.paper import Settings
 from unskew.experiments.pkg.data import WORKERS, fractions, label, stand_in
 from unskew.simulate import Result
@@ -62,22 +62,22 @@ def _all_schemes(sizes: Sequence[int]) -> tuple[Any, ...]:
     )
 
 
-def cell(runs: Runs, name: str, scheme: str, workers: int) -> Result:
+def cell(outcomes: Outcomes, name: str, scheme: str, workers: int) -> Result:
     """The run with the first hash functions, on the whole stream if there is one."""
-    return max(runs.results(data=name, scheme=scheme, workers=workers), key=lambda result: result.tuples)
+    return max(outcomes.results(data=name, scheme=scheme, workers=workers), key=lambda result: result.tuples)
 
 
-def as_long(runs: Runs, other: Result, name: str, scheme: str, workers: int) -> Result:
+def as_long(outcomes: Outcomes, other: Result, name: str, scheme: str, workers: int) -> Result:
     """The run with the first hash functions on as many tuples as `other`."""
-    return runs.one(data=name, scheme=scheme, workers=workers, tuples=other.tuples)
+    return outcomes.one(data=name, scheme=scheme, workers=workers, tuples=other.tuples)
 
 
-def over_seeds(runs: Runs, name: str, scheme: str, workers: int) -> list[float]:
-    return fractions(runs.results(data=name + SEEDS, scheme=scheme, workers=workers))
+def over_seeds(outcomes: Outcomes, name: str, scheme: str, workers: int) -> list[float]:
+    return fractions(outcomes.results(data=name + SEEDS, scheme=scheme, workers=workers))
 
 
-def seeds_label(runs: Runs, name: str) -> str:
-    return label(name, runs.one(data=name + SEEDS).tuples)
+def seeds_label(outcomes: Outcomes, name: str) -> str:
+    return label(name, outcomes.one(data=name + SEEDS).tuples)
 
 
 def ratio_of(above: Result, below: Result) -> float:

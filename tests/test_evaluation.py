@@ -1,0 +1,90 @@
+"""What a rerun found: as JSON, as a page, and as it is committed in docs/papers/results."""
+
+import re
+from dataclasses import replace
+
+import pytest
+
+from committed import RESULTS, committed, ids
+from documents import ROOT
+from unskew import __version__
+from unskew.cli.reproduce import PAPERS
+from unskew.experiments.claims import DIFFERS, MARKS, NOT_TESTABLE, REPRODUCED, Claim, tally
+from unskew.experiments.evaluation import GRIDS, QUICK, WHOLE, WIDTH, Evaluation
+
+SOME = Evaluation(
+    paper="pkg",
+    title="Some paper, rerun",
+    reference="“Some Paper” (Somebody)",
+    version="1.2.3",
+    grid=QUICK,
+    seed=7,
+    command="unskew reproduce pkg --quick --seed 7",
+    experiments={"fig1": "Figure 1: something", "fig2": "Figure 2: something else"},
+    claims=[
+        Claim("fig1-a", "a is b", "2", "W=5: 1; W=10: 2", REPRODUCED, "Rule: equal.", "fig1", "unskew"),
+        Claim("fig2-b", "a is c", "3", "p1 - 1/W = 4", DIFFERS, "Rule: " + "1 - x " * 60, "fig2", "unskew"),
+        Claim("fig2-c", "c is d", "4", "-", NOT_TESTABLE, "It needs a cluster.", "fig2", "unskew"),
+    ],
+)
+
+
+def test_json_comes_back_as_it_went() -> None:
+    assert Evaluation.from_json(SOME.to_json()) == SOME
+    assert Evaluation.from_json(SOME.to_json(indent=2)) == SOME
+
+
+def test_the_page_says_what_was_run_and_what_was_found() -> None:
+    page = SOME.markdown()
+    assert "unskew 1.2.3, the quick grid" in page
+    assert "seed 7" in page
+    assert "**3 claims: 1 reproduced, 1 differs, 1 not testable here.**" in page
+    assert "the whole grid" in replace(SOME, grid=WHOLE).markdown()
+    assert page.index("## Figure 1") < page.index("### fig1-a") < page.index("## Figure 2") < page.index("### fig2-b")
+
+
+def test_what_was_measured_in_several_places_is_a_list() -> None:
+    assert "- measured:\n  - W=5: 1\n  - W=10: 2\n" in SOME.markdown()
+    assert "- measured: p1 - 1/W = 4\n" in SOME.markdown()
+    assert SOME.markdown().count("measured:") == 2  # nothing was measured of the third
+
+
+def test_a_rule_is_called_a_rule() -> None:
+    assert "- rule: equal.\n" in SOME.markdown()
+    assert "- why: It needs a cluster.\n" in SOME.markdown()
+
+
+def test_no_line_of_the_page_turns_into_a_list_by_being_wrapped() -> None:
+    text = SOME.markdown().split("### fig2-b")[1].split("###")[0]
+    assert all(len(line) <= WIDTH for line in text.splitlines())
+    assert len(re.findall(r"^\s*- ", text, re.MULTILINE)) == 3  # published, measured, rule
+
+
+def test_a_tally_counts_every_verdict() -> None:
+    assert tally(SOME.claims) == "3 claims: 1 reproduced, 1 differs, 1 not testable here"
+    assert tally(SOME.claims[:1]) == "1 claim: 1 reproduced, 0 differ, 0 not testable here"
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_committed_page_is_what_the_command_wrote(paper: str) -> None:
+    found = committed(paper)
+    assert (RESULTS / f"{paper}.json").read_text(encoding="utf-8") == found.to_json(indent=2) + "\n"
+    assert (RESULTS / f"{paper}.md").read_text(encoding="utf-8") == found.markdown()
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_committed_results_are_those_of_this_version(paper: str) -> None:
+    found = committed(paper)
+    assert (found.paper, found.version) == (paper, __version__)
+    assert found.grid in GRIDS
+    assert found.command == f"unskew reproduce {paper}" + " --quick" * (found.grid == QUICK)
+    assert {claim.verdict for claim in found.claims} <= set(MARKS)
+    assert len(set(ids(found))) == len(found.claims)
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_findings_speak_of_claims_that_exist(paper: str) -> None:
+    page = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
+    named = re.findall(rf"\(results/{paper}\.md#([^)]+)\)", page)
+    assert named
+    assert set(named) <= {id.lower() for id in ids(committed(paper))}  # as links to headings are written
