@@ -1,6 +1,7 @@
 """What every scheme refuses, with a message that names the parameter, the rule and the value."""
 
 import dataclasses
+import json
 import re
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,7 +12,7 @@ import pytest
 from samples import every_scheme, scheme_for, zipf
 from unskew import SCHEMES, Frequencies, InputError, Plan, Router, key_ids, make, make_plan
 from unskew.kernels import kernel
-from unskew.plan import HotKey
+from unskew.plan import HotKey, KeyColumn
 from unskew.registry import register
 
 STREAM = zipf(400, 100)
@@ -111,6 +112,11 @@ def test_every_scheme_says_what_it_is(name):
         {"hot_keys": (HotKey(1, 0.5, (0,)), HotKey(1, 0.5, (1,)))},
         {"hot_keys": (HotKey(-5, 0.5, (0,)),)},
         {"hot_keys": (HotKey(1, 0.5, (1.9,)),)},
+        {"hot_keys": (HotKey(1, float("nan"), (0,)),)},
+        {"hot_keys": (HotKey(1, 7, (0,)),)},
+        {"hot_keys": (HotKey(1, -1, (0,)),)},
+        {"predicted_load": (0.5, 0.5)},
+        {"predicted_load": (0.5, 0.5, 0.0, float("nan"))},
     ],
 )
 def test_a_damaged_plan_is_refused(changes):
@@ -118,7 +124,7 @@ def test_a_damaged_plan_is_refused(changes):
         Plan(**({"scheme": "x", "workers": 4} | changes))
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"unskew_plan": 9}', '{"unskew_plan": 1}'])
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"unskew_plan": 9}', '{"unskew_plan": 2}'])
 def test_what_is_no_plan_is_refused(text, tmp_path):
     with pytest.raises(InputError, match=r"^plan: "):
         Plan.from_json(text)
@@ -127,9 +133,58 @@ def test_what_is_no_plan_is_refused(text, tmp_path):
         Plan.load(tmp_path / "plan.json")
 
 
+KEPT = Plan(
+    "fanout",
+    4,
+    (HotKey(2**64 - 1, 0.5, (0, 3, -7), "ä"), HotKey(9, 0.25, (2,))),
+    1,
+    (0.25,) * 4,
+    (KeyColumn("word", "string"), KeyColumn("n", "bigint")),
+)
+
+
 def test_a_plan_survives_json():
-    plan = Plan("x", 4, (HotKey(2**64 - 1, 0.5, (0, 3, -7), "ä"),), 1, (0.25,) * 4)
-    assert Plan.from_json(plan.to_json()) == plan
+    assert Plan.from_json(KEPT.to_json()) == KEPT
+
+
+def edited(change):
+    found = json.loads(KEPT.to_json())
+    change(found)
+    return json.dumps(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (
+            lambda plan: plan["hot_keys"][0].update(share=float("nan")),
+            "share of key 'ä' must be a number from 0 to 1, not nan",
+        ),
+        (
+            lambda plan: plan["hot_keys"][1].update(share=7),
+            "share of key 0000000000000009 must be a number from 0 to 1",
+        ),
+        (lambda plan: plan["hot_keys"][0].update(share=-1), "share of key 'ä' must be a number from 0 to 1, not -1"),
+        (lambda plan: plan.update(scheme="fanuot"), "must be of a scheme that makes plans .*fanout.*, not 'fanuot'"),
+        (lambda plan: plan.update(scheme="shuffle"), "must be of a scheme that makes plans .*, not 'shuffle'"),
+        (lambda plan: plan.update(workers=8, predicted_load=[]), "places of key .* were not made for 8 workers"),
+        (lambda plan: plan.update(workers=8), "predicted_load must have one number per worker .8. or none, not 4"),
+        (lambda plan: plan["hot_keys"][1].update(salts=[3]), "places of key 0000000000000009 were not made for 4"),
+        (lambda plan: plan["hot_keys"][1].pop("workers"), "not what Plan.save wrote"),
+        (lambda plan: plan.update(key_columns=["word"]), "not what Plan.save wrote"),
+        (lambda plan: plan.update(unskew_plan=1), "must be of format 2, not 1; make it anew"),
+    ],
+)
+def test_an_edited_plan_file_is_refused(change, said):
+    with pytest.raises(InputError, match=f"^plan: .*{said}"):
+        Plan.from_json(edited(change))
+
+
+def test_what_is_no_path_and_what_are_no_frequencies_is_refused_in_a_sentence():
+    with pytest.raises(InputError, match=r"^path: must be the name of a file that Plan.save wrote, not None"):
+        Plan.load(None)
+    with pytest.raises(InputError, match=r"^frequencies: must be Frequencies, such as .*, not dict"):
+        make_plan("fanout", 4, {"a": 1})
 
 
 def test_keys_that_share_an_id_are_planned_as_one():

@@ -4,6 +4,9 @@ A plan knows its hot keys only; every other key stays whole on one candidate. A 
 its tuples are dealt over them evenly: a worker that should get more has more places. Each place holds the salt that
 sends a tuple to its worker, so a plan becomes Spark columns without any Python in the data path, and can be kept and
 used again on the next day's data: what is not as hot any more is split needlessly, what became hot since is not split.
+
+A plan file (JSON, format 2) has beside each salt the worker that it leads to, so that a file whose number of workers or
+places were edited is refused: its places would lead anywhere.
 """
 
 import json
@@ -16,15 +19,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.checks import is_integer, require, require_number
-from unskew.errors import InputError
+from unskew.checks import is_integer, is_number, require, require_number
+from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, candidate, require_counts, require_key_ids, salt_for
 from unskew.kernels import allocating_kernel
 
-FORMAT = 1
+FORMAT = 2  # of plan files
 HEAD = 10  # a key is hot from a share of 1/(HEAD * workers) on: smaller ones even out
 FEW, MOST_IN_A_PASS = 8, 65_536  # workers of a key that are looked up together; workers in all
 MOST_HOT_KEYS = 2_000  # in a plan; a larger table costs more in the shuffle than it balances
+PLANNERS: set[str] = set()  # names of the schemes whose plans can be loaded: `register` enters those that can plan
 
 
 class HotKey(NamedTuple):
@@ -32,8 +36,15 @@ class HotKey(NamedTuple):
 
     key_id: int
     share: float  # of all tuples, when measured
-    salts: tuple[int, ...]  # one a place; its tuples are dealt over them evenly
+    salts: tuple[int, ...]  # one per place; its tuples are dealt over them evenly
     key: str = ""  # to show to people
+
+
+class KeyColumn(NamedTuple):
+    """A column of the key that a plan was made for."""
+
+    name: str
+    type: str  # Spark's simpleString, such as "bigint"
 
 
 @dataclass(frozen=True)
@@ -45,6 +56,7 @@ class Plan:
     hot_keys: tuple[HotKey, ...] = ()
     cold_salt: int = 0  # of every other key
     predicted_load: tuple[float, ...] = field(default=(), repr=False)  # share of each worker; empty if not predicted
+    key_columns: tuple[KeyColumn, ...] = ()  # empty if not known
 
     def __post_init__(self) -> None:
         if not _is_integer(self.workers, 1, 2**31 - 1):
@@ -57,12 +69,26 @@ class Plan:
         ids = {hot.key_id for hot in self.hot_keys}
         if len(ids) < len(self.hot_keys) or not all(_is_integer(key, 0, 2**64 - 1) for key in ids):
             raise InputError("plan: the hot keys' ids must be distinct 64-bit numbers")
+        for hot in self.hot_keys:
+            if not is_number(hot.share, 0.0, 1.0):
+                raise InputError(
+                    f"plan: the share of key {_shown(hot)} must be a number from 0 to 1, not {hot.share!r}"
+                )
+        if len(self.predicted_load) not in (0, self.workers):
+            rule = f"one number per worker ({self.workers}) or none"
+            raise InputError(f"plan: predicted_load must have {rule}, not {len(self.predicted_load)}")
+        if not all(is_number(load, 0.0, np.nextafter(1.0, 2.0)) for load in self.predicted_load):
+            raise InputError("plan: predicted_load must be shares, numbers from 0 to 1")
+
+    def workers_of(self, hot: HotKey) -> list[int]:
+        """The worker of each place of a hot key."""
+        return [int(candidate(np.uint64(hot.key_id), salt, self.workers)) for salt in hot.salts]
 
     def table(self) -> pa.Table:
-        """One row a hot key: key, share, its workers, how many places each has."""
+        """One row per hot key: key, share, its workers, how many places each has."""
         rows = []
         for hot in self.hot_keys:
-            places = [int(candidate(np.uint64(hot.key_id), salt, self.workers)) for salt in hot.salts]
+            places = self.workers_of(hot)
             workers = sorted(set(places))
             rows.append((hot.key, hot.key_id, hot.share, workers, [places.count(w) for w in workers]))
         columns = ("key", "key_id", "share", "workers", "places")
@@ -75,12 +101,16 @@ class Plan:
         return max(self.predicted_load, default=1.0 / self.workers) * self.workers
 
     def to_json(self) -> str:
-        hot_keys = [{**hot._asdict(), "key_id": f"{hot.key_id:016x}"} for hot in self.hot_keys]
+        """The plan as a text for `from_json`."""
+        hot_keys = [
+            {**hot._asdict(), "key_id": f"{hot.key_id:016x}", "workers": self.workers_of(hot)} for hot in self.hot_keys
+        ]
         return json.dumps(
             {
                 "unskew_plan": FORMAT,
                 "scheme": self.scheme,
                 "workers": self.workers,
+                "key_columns": [column._asdict() for column in self.key_columns],
                 "cold_salt": self.cold_salt,
                 "predicted_load": self.predicted_load,
                 "hot_keys": hot_keys,
@@ -89,20 +119,40 @@ class Plan:
 
     @classmethod
     def from_json(cls, text: str) -> "Plan":
+        """The plan that `to_json` wrote; what cannot be true of one is refused."""
         try:
             found: Any = json.loads(text)
             if found["unskew_plan"] != FORMAT:
-                raise InputError(f"plan: format {found['unskew_plan']} is not known; allowed is {FORMAT}")
+                raise InputError(
+                    f"plan: must be of format {FORMAT}, not {found['unskew_plan']!r}; make it anew with this version"
+                )
             hot_keys = tuple(
-                HotKey(int(hot["key_id"], 16), float(hot["share"]), tuple(hot["salts"]), str(hot["key"]))
+                HotKey(int(hot["key_id"], 16), hot["share"], tuple(hot["salts"]), str(hot["key"]))
                 for hot in found["hot_keys"]
             )
-            predicted = tuple(map(float, found["predicted_load"]))
-            return cls(str(found["scheme"]), found["workers"], hot_keys, found["cold_salt"], predicted)
+            columns = tuple(KeyColumn(str(column["name"]), str(column["type"])) for column in found["key_columns"])
+            plan = cls(
+                str(found["scheme"]),
+                found["workers"],
+                hot_keys,
+                found["cold_salt"],
+                tuple(found["predicted_load"]),
+                columns,
+            )
+            places = [hot["workers"] for hot in found["hot_keys"]]
         except (KeyError, TypeError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError("plan: not what Plan.save wrote") from None
+        if plan.scheme not in PLANNERS:
+            raise InputError(
+                f"plan: must be of a scheme that makes plans ({', '.join(sorted(PLANNERS))}), not {plan.scheme!r}"
+            )
+        for hot, workers in zip(plan.hot_keys, places, strict=True):
+            if plan.workers_of(hot) != workers:
+                wrong = f"the places of key {_shown(hot)} were not made for {plan.workers} workers"
+                raise InputError(f"plan: {wrong}; the file was edited")
+        return plan
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the plan as JSON; an existing file is kept unless `force`."""
@@ -116,10 +166,16 @@ class Plan:
     @classmethod
     def load(cls, path: str | Path) -> "Plan":
         """The plan that `save` wrote."""
+        if not isinstance(path, str | Path):
+            raise InputTypeError(f"path: must be the name of a file that Plan.save wrote, not {path!r}")
         try:
             return cls.from_json(Path(path).read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError) as error:
             raise InputError(f"path: {str(path)!r} cannot be read: {error}") from None
+
+
+def _shown(hot: HotKey) -> str:
+    return repr(hot.key) if hot.key else f"{hot.key_id:016x}"
 
 
 def _is_integer(value: Any, least: int, most: int) -> bool:

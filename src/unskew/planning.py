@@ -4,7 +4,7 @@ from typing import Any
 
 from unskew.checks import require_integer
 from unskew.contract import Plannable, can
-from unskew.errors import InputError
+from unskew.errors import InputError, InputTypeError
 from unskew.plan import Frequencies, Plan
 from unskew.registry import SCHEMES, lookup, make
 
@@ -14,6 +14,11 @@ MOST_WORKERS = 1_000_000  # a plan is made by looking at each worker
 def make_plan(name: str, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
     """The plan that the scheme called `name` makes for measured `frequencies`."""
     check_plannable(name, workers, **parameters)
+    if not isinstance(frequencies, Frequencies):
+        raise InputTypeError(
+            "frequencies: must be Frequencies, such as Frequencies.of({key id: count, ...}), "
+            f"not {type(frequencies).__name__}"
+        )
     plan: Plan = lookup(name).type.plan(workers, frequencies.merged(), **parameters)
     return plan
 

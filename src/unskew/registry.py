@@ -13,6 +13,7 @@ import numpy as np
 from unskew.contract import Offline, Plannable, Scheme, can, check_class
 from unskew.errors import InputError, InputTypeError
 from unskew.kernels import kernel, loop_over
+from unskew.plan import PLANNERS
 
 BATCH_LOOP = """
 def loop(scheme, state, key_ids, times, chosen):
@@ -73,6 +74,8 @@ def register(name: str, *, choose: Callable[..., int], paper: str, when: str) ->
         check_class(cls)
         compiled = choose if hasattr(choose, "py_func") else kernel(choose)
         SCHEMES[name] = Registration(name, cls, compiled, paper, when)
+        if can(cls, Plannable):
+            PLANNERS.add(name)
         return cls
 
     return enter
