@@ -110,7 +110,10 @@ print(json.dumps({name: Router(scheme_for(name, 10, stream)).route(stream).tolis
 
 @pytest.fixture(scope="module")
 def in_a_fresh_process():
-    environment = os.environ | {"PYTHONHASHSEED": "12345", "PYTHONPATH": str(Path(__file__).parent)}
+    environment = os.environ | {
+        "PYTHONHASHSEED": "12345",
+        "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path]),
+    }
     run = subprocess.run([sys.executable, "-c", DECISIONS], env=environment, capture_output=True, check=True)
     return json.loads(run.stdout)
 

@@ -1,6 +1,5 @@
 """The documents are true: their commands run, their links lead somewhere, their snippets work."""
 
-import importlib
 import re
 import subprocess
 
@@ -9,8 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from command import runner
-from documents import ROOT, code_blocks, commands
-from unskew import SCHEMES, Router, key_ids
+from documents import ROOT, commands
 
 WITHOUT_SPARK = [words[1:] for words in commands("README.md") if words[0] == "unskew" and words[1] != "doctor"]
 
@@ -48,14 +46,3 @@ def test_links_lead_to_files():
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
             assert (document.parent / link).exists(), f"{document.name}: {link}"
-
-
-def test_the_scheme_of_contributing_routes(tmp_path, monkeypatch):
-    (snippet,) = code_blocks("CONTRIBUTING.md", "python")
-    (tmp_path / "mine.py").write_text(snippet)
-    monkeypatch.syspath_prepend(tmp_path)
-    mine = importlib.import_module("mine")
-    try:
-        assert Router(mine.Mine(4)).route(key_ids(["a", "b"])).max() < 4
-    finally:
-        del SCHEMES["mine"]

@@ -2,11 +2,13 @@
 
 A change here means that users' keys move: flag it in CHANGELOG.md, then write the files again with
 
-    python tests/test_golden.py
+    python tests/test_golden.py            # of all schemes
+    python tests/test_golden.py mine       # of one
 """
 
 import hashlib
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -27,7 +29,7 @@ def golden(name):
         "workers": WORKERS,
         "messages": len(decisions),
         "sha256": hashlib.sha256(decisions.astype("<i4").tobytes()).hexdigest(),
-        "first": "".join(map(str, decisions[:50])),  # one digit a decision
+        "first": "".join(map(str, decisions[:50])),  # one digit per decision
         "load": np.bincount(decisions, minlength=WORKERS).tolist(),
     }
 
@@ -39,7 +41,7 @@ def file_of(name):
 @every_scheme
 def test_decisions_are_those_of_the_last_release(name):
     if not file_of(name).exists():
-        pytest.fail(f"no golden decisions of {name} yet: python tests/test_golden.py")
+        pytest.fail(f"{name} has no golden file yet: type python tests/test_golden.py {name}")
     assert golden(name) == json.loads(file_of(name).read_text())
 
 
@@ -48,5 +50,5 @@ def test_every_golden_file_has_its_scheme():
 
 
 if __name__ == "__main__":
-    for name in SCHEMES:
+    for name in sys.argv[1:] or SCHEMES:
         file_of(name).write_text(json.dumps(golden(name)) + "\n")
