@@ -29,10 +29,11 @@ test: setup check ## style, types and all tests
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto -m "not spark and not compiled"
 
 .PHONY: check
-check: $(READY) ## ruff and mypy
+check: $(READY) ## ruff, mypy, and who may import whom
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
 
 .PHONY: format
 format: $(READY) ## let ruff rewrite what it can

@@ -50,7 +50,7 @@ def test_the_demo_prints_json_and_writes_a_page_of_its_own(tmp_path: Path) -> No
 def test_the_demo_shows_bars_and_says_what_it_checked(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unskew.spark.local.local_spark", lambda folder, settings: nullcontext(spark))
+    monkeypatch.setattr("unskew.spark.local_spark", lambda folder, settings: nullcontext(spark))
     page = tmp_path / "page.html"
     done = CliRunner().invoke(app, ["demo", "--tuples", "20000", "--workers", "4", "--out", str(page)])
     assert done.exit_code == 0, done.output

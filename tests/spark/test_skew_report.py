@@ -115,7 +115,7 @@ def test_bad_input_is_refused(words: DataFrame, arguments: dict, message: str) -
 
 @pytest.fixture
 def run(spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("unskew.spark.local.local_spark", lambda folder: nullcontext(spark))
+    monkeypatch.setattr("unskew.spark.local_spark", lambda folder: nullcontext(spark))
     return runner(capsys, monkeypatch)
 
 

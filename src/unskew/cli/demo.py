@@ -80,8 +80,7 @@ def demo(
 
 def _run(tuples: int, workers: int, seed: int) -> tuple[Words, list[dict[str, Any]]]:
     """Make the stream, count it in each way on a local Spark, and check that the counts are the same."""
-    from unskew.spark.local import local_spark
-    from unskew.spark.word_count import count_words
+    from unskew.spark import count_words, local_spark
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
     with (

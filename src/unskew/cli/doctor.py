@@ -76,11 +76,7 @@ def doctor(
 
 
 def _run(path: str, kind: str, keys: Sequence[str], workers: int, for_: str | None, sample: float | None) -> Report:
-    from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-
-    from unskew.spark.local import local_spark
-    from unskew.spark.skew import skew_report
+    from unskew.spark import SPARK_ERRORS, local_spark, skew_report
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with (
@@ -94,7 +90,7 @@ def _run(path: str, kind: str, keys: Sequence[str], workers: int, for_: str | No
             try:
                 df = (reader.option("header", True) if kind == "csv" else reader).load(path)
                 return skew_report(df, list(keys), workers, for_=for_, sample=sample)
-            except (PySparkException, Py4JJavaError) as error:
+            except SPARK_ERRORS as error:
                 raise InputError(f"path: Spark cannot read {path!r} as {kind}: {_reason(error)}") from None
 
 

@@ -1,8 +1,7 @@
 """`unskew reproduce`: a paper's evaluation again, published beside measured."""
 
-import tempfile
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +29,6 @@ DATA_HELP = (
     f"default ${DATA_VARIABLE}, else {DEFAULT_DATA} if it is there"
 )
 DEFAULT_MASTER = "local[*]"
-MASTERS = {"local": "local[N]", "spark://": "spark://host:port", "yarn": "yarn", "k8s://": "k8s://https://host:port"}
 STYLED = {
     REPRODUCED: f"[green]{REPRODUCED}[/green]",
     DIFFERS: f"[red]{DIFFERS}[/red]",
@@ -61,11 +59,11 @@ def reproduce(
     folder = out or fresh_path(Path("-".join(["unskew-reproduce", paper, *(only or [])])))
     check_folder(folder, force)
     streams = _data_folder(data)
-    _check_master(master)
+    session = _session_on(master)
     new_figure()  # if pictures cannot be drawn, this says so now rather than after the grid
     settings = Settings(paper, streams, quick, seed, _options(quick, streams, seed))
     jobs = [job for experiment in chosen for job in experiment.jobs(settings)]
-    with _spark(master) as spark:
+    with session as spark:
         make_folder(folder)
         with progress_bar(f"simulating ({len(jobs)} passes)", len(jobs)) as done:
             outcomes = run_on_spark(spark, jobs, done)
@@ -94,48 +92,13 @@ def _options(quick: bool, data: Path, seed: int) -> str:
     return "".join(typed)
 
 
-def _check_master(master: str) -> None:
-    if not master.startswith(tuple(MASTERS)):  # Spark would say the same, but late and with a long trace
-        raise _no_master(master)
-
-
-def _no_master(master: str) -> InputError:
-    return InputError(f"master: Spark does not start on {master!r}; allowed are {', '.join(MASTERS.values())}")
-
-
-@contextmanager
-def _spark(master: str) -> Iterator[Any]:
+def _session_on(master: str) -> AbstractContextManager[Any]:
     """The active session, or a new one that ends with the command."""
     try:
-        from pyspark.sql import SparkSession
+        from unskew.spark import session_on
     except ImportError:
         raise InputError("spark: pyspark is not installed; type: pip install 'unskew[spark]'") from None
-    running = SparkSession.getActiveSession()
-    if running is not None:
-        yield running
-        return
-    with ExitStack() as closing:
-        yield _new_session(master, closing)
-
-
-def _new_session(master: str, closing: ExitStack) -> Any:
-    """A session on `master`, which stops with `closing`."""
-    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-    from pyspark.errors import PySparkException
-    from pyspark.sql import SparkSession
-
-    from unskew.spark.local import local_spark, require_java
-
-    try:
-        if master.startswith("local"):
-            folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="unskew-")))
-            return closing.enter_context(local_spark(folder, {"spark.master": master}))
-        require_java()
-        session = SparkSession.builder.master(master).appName("unskew reproduce").getOrCreate()
-    except (PySparkException, Py4JError):
-        raise _no_master(master) from None
-    closing.callback(session.stop)
-    return session
+    return session_on(master)
 
 
 def _show(claims: Sequence[Claim]) -> None:
