@@ -9,6 +9,7 @@ import pytest
 
 from command import runner
 from documents import ROOT, commands
+from unskew import SCHEMES
 
 WITHOUT_SPARK = [words[1:] for words in commands("README.md") if words[0] == "unskew" and words[1] != "doctor"]
 
@@ -40,6 +41,14 @@ def test_make_has_the_targets_that_the_documents_name():
     for document in ("README.md", "CONTRIBUTING.md"):
         for target in re.findall(r"`?make ([a-z]+)`?", (ROOT / document).read_text()):
             assert f"make {target} " in listed, target
+
+
+@pytest.mark.parametrize("name", sorted(set(SCHEMES) - {"fanout"}))
+def test_every_scheme_has_its_page(name):
+    page = (ROOT / "docs" / "schemes" / f"{name}.md").read_text(encoding="utf-8")
+    assert page.startswith(f"# `{name}`: ")
+    for part in ("**Paper.**", "## How it decides", "## When to use it", "## What it costs"):
+        assert part in page
 
 
 def test_links_lead_to_files():

@@ -138,7 +138,7 @@ def shares(ring, workers):
 
 
 @pytest.mark.parametrize(("workers", "virtual", "stated"), [(2, 1, 1.49), (16, 8, 1.74), (16, 128, 1.17)])
-def test_the_spread_is_as_the_docstring_says(workers, virtual, stated):
+def test_the_spread_is_as_the_page_of_the_ring_says(workers, virtual, stated):
     """The same 200 rings: exact but for the rounding to two digits."""
     largest = [shares(ring_of(np.arange(workers) + 1000 * i, virtual), workers).max() for i in range(200)]
     assert np.mean(largest) == pytest.approx(stated, abs=0.0051)

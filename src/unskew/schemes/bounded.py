@@ -1,14 +1,16 @@
 """Consistent hashing with bounded loads: each tuple goes to the first worker clockwise that has room.
 
 Paper: Mirrokni, Thorup, Zadimoghaddam, "Consistent hashing with bounded loads", as CG describes it in section III-C
-("CH"): the capacity of a worker is (1 + epsilon) times the mean load; keys and workers are on a ring, and a tuple that
-finds a full worker goes on clockwise. It is `porc` with the ring in the place of random candidates: what `porc` says of
-room, of the bound, of probes and of several sources holds here too. The search ends: all workers are on the ring.
+("CH"). Keys and workers are on a ring, and a worker has room while its load is under (1 + epsilon) times the mean. A
+tuple that finds its worker full goes on clockwise.
 
-- Unlike random candidates, neighbours on the ring inherit a full worker's tuples: they fill up one after the other, and
-  a search passes many full ones.
-- When workers come and go, only keys that they held or gain move, and what overflows because of it. A new worker
-  starts with the least load.
+It is `porc` with the ring in the place of random candidates: what `porc` says of room, of the bound, of probes and of
+several sources holds here too. The search ends, because all workers are on the ring.
+
+When workers come and go, only those keys move that the workers held or gain, and what overflows because of it. A new
+worker starts with the least load.
+
+State: about 1.6 to 2.1 kB per worker with 128 virtual nodes. More: docs/schemes/bounded.md.
 """
 
 from typing import NamedTuple
@@ -46,11 +48,28 @@ def choose(scheme, state, key, now):
     when="workers come and go, a bound on the imbalance is needed, and many replicas are affordable",
 )
 class BoundedLoads(NamedTuple):
-    """Consistent hashing with bounded loads: the first worker clockwise with a load under (1 + epsilon) x mean."""
+    """Consistent hashing with bounded loads: the first worker clockwise with a load under (1 + epsilon) x mean.
+
+    Parameters
+    ----------
+    workers
+        n, the number of workers.
+    epsilon
+        How far a load may exceed the mean, as a share of the mean.
+    virtual_nodes
+        How many nodes each worker has on the ring; more of them make the ring more even and larger.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew import BoundedLoads, Router, key_ids
+    >>> np.bincount(Router(BoundedLoads(workers=4)).route(key_ids(["the"] * 100))).tolist()
+    [24, 25, 26, 25]
+    """
 
     workers: int  # n
     epsilon: float = 0.01
-    virtual_nodes: int = VIRTUAL_NODES  # of a worker on the ring
+    virtual_nodes: int = VIRTUAL_NODES
 
     def check(self) -> None:
         require_integer("virtual_nodes", self.virtual_nodes, 1, MOST_NODES)

@@ -1,56 +1,24 @@
-"""Consistent Grouping (CG): many small virtual workers of equal load, held by workers as each has room for them.
+"""Consistent Grouping (CG): many small virtual workers of equal load, which busy workers hand to idle ones.
 
-Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", sections V-B and V-C. Tuples are
-dealt to n * virtual virtual workers by `porc`, so that each has the same load; a worker gets what its virtual workers
-get. Every t0 seconds (`window`) a worker looks at its own utilisation and asks for less above `busy`, for more below
-`idle` (worker delegation). A source queues who asks, first come first served, in one queue for each wish; when both
-have someone, the first busy worker hands one virtual worker to the first idle one (pairing). So faster workers come to
-hold more virtual workers, without anybody knowing a capacity. No tuple migrates: only later tuples go elsewhere, and
-partial results are merged as with `pkg`.
+Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", sections V-B and V-C.
 
-Where the paper leaves a choice, and what it means:
-- The circle of IDs is cut into equal arcs: a key's virtual workers are its `candidate` 0, 1, 2... among all of them.
-  Virtual worker v starts at worker v mod n. Hence, until something moves, a key whose first virtual worker has room
-  goes where `hash` sends it.
-- ``epsilon`` as in `porc`, first tuples included: no virtual worker ever has a load of (1 + epsilon) t/(n virtual) + 1.
-  ``epsilon=inf`` is key grouping over the virtual workers (there is always room); ``keyed=False`` is shuffle grouping
-  over them, in turn, whatever the key (Fig. 6).
-- Utilisation is what came in the window over what the worker could have executed (section VII-A: tuples assigned over
-  capacity; the capacity is taken from what it did execute and how long that took). A backlog of earlier windows does
-  not count: what once queued up drains in spare time only, while the worker may even ask for more (the paper blames the
-  same for a spike in Fig. 10). With ``drain`` utilisation is the share of the window in which the worker was at work,
-  so that one with a backlog is busy whatever comes. That drains sooner and settles later (Fig. 13, 100 virtual workers
-  each, first change: drained after 2.9 h, not 4.8, but near zero after 3.1 h, not 1.5), and leaves shorter queues where
-  the load comes in bursts (at the end of congress_hashtags 48 tuples, not 18,672; Fig. 13's machines). For real
-  deployments the paper suggests the length of the queue over its capacity instead; queues here may have none.
-- Signals come with acknowledgements: a source hears only from workers that executed a tuple of it in the window. One
-  that tells neither wish withdraws the one it had; one that tells the same again keeps its place; one that tells the
-  opposite goes to the end of the other queue. Of a worker that is not heard from, the last wish stays.
-- Signals of one window come in the order of the report, which is that of the worker numbers. Who was not served keeps
-  its place ahead of all who come later, so that everyone is served in turn.
-- A pair moves one virtual worker, so a source moves at most n/2 of them in a window. Many virtual workers hence
-  take long to settle (Fig. 12: 1000 a worker are too many); a shorter window helps.
-- The virtual worker that came last is the first to go; of those there from the start, the highest number. A worker that
-  turns from idle to busy and back then passes the same one to and fro. With the first to come first to go, 3 of 10
-  workers 5 times as fast and utilisation 0.8, keys had 1.27 times the replicas (10 virtual workers each; 5: 1.44).
-- A worker keeps its last virtual worker: without any it would get no tuple, and could never ask again.
-- One virtual worker is a step of utilisation / held. Where it is wider than busy - idle, a worker may be idle with one
-  fewer and busy with one more, and go on passing it for ever. So the slowest worker should hold at least utilisation /
-  (busy - idle) of them, 8 by default; where it has 1/x of the mean capacity, start with 8 x of them each.
-- Moving ends when nobody is idle, though some may still be busy: workers of 0.84 and of 0.9 leave each other alone.
-  Section VI-A has another rule, not used in its evaluation as far as it says: a virtual worker of an overloaded worker
-  goes to one that has not reported to be overloaded, or to the one that did so least recently. That is
-  ``probe_capacity``: it applies to who is left when all pairs are made; nobody gets one who is busy now, and nobody
-  two in a window. It settles where pairing stops too early, and costs moves for ever where virtual workers are coarse.
-- Each source has its own map, and moves its own share of the load; their maps differ as their signals do.
-- A worker that executes hardly a tuple of each source in a window is rarely heard from: choose t0 longer than that.
-- When workers come and go, the number of virtual workers stays (``total``), and with it those of a key. What those that
-  leave held goes to those that stay, in proportion to what each holds; a new one gets as many as they hold on average,
-  from all in proportion. No more are moved than that takes. Wishes are forgotten: who still has one tells it in the
-  next window. There must be a virtual worker for each worker.
+1. Tuples are dealt to n * virtual *virtual workers* by `porc`, so that all of these have the same load. A worker gets
+   the tuples of the virtual workers that it holds. Virtual worker v starts at worker v mod n.
+2. Every `window` seconds (t0) each worker looks at its own utilisation. Above `busy` it asks for less, below `idle` for
+   more (worker delegation).
+3. A source keeps two queues of such wishes, first come first served. While both have someone, the first busy worker
+   hands one virtual worker to the first idle one (pairing). A worker keeps its last virtual worker.
 
-State: 20 bytes a virtual worker, 16 a worker; at most 2^22 virtual workers. A tuple costs `porc`'s search among all
-virtual workers. A report costs a look at each of them, and a sort of those that busy workers hold.
+So fast workers come to hold more virtual workers, and nobody needs to know a speed. No tuple migrates: only later
+tuples go elsewhere, and partial results are merged as with `pkg`.
+
+Choices made here:
+- Utilisation is what came over what the worker could have executed; with `drain`, the share of time spent at work.
+- A source hears only from workers that executed a tuple of it in the window, in the order of their indices.
+- The virtual worker that came last is the first to go.
+- When workers come and go, the number of virtual workers stays, and as few as possible change hands.
+
+State: 20 bytes per virtual worker, 16 per worker. Each choice with its measured effect: docs/schemes/cg.md.
 """
 
 from typing import NamedTuple
@@ -93,18 +61,54 @@ def choose(scheme, state, key, now):
     when="workers are unequal or change their speed, and tell how busy they are; partial results can be merged",
 )
 class ConsistentGrouping(NamedTuple):
-    """Consistent grouping: equally loaded virtual workers, handed from busy workers to idle ones."""
+    """Consistent grouping: equally loaded virtual workers, handed from busy workers to idle ones.
+
+    Parameters
+    ----------
+    workers
+        n, the number of workers.
+    virtual
+        alpha, how many virtual workers each worker holds at the start; more where workers are very unequal.
+    epsilon
+        How far the load of a virtual worker may exceed the mean, as a share of it; inf for key grouping.
+    keyed
+        False for shuffle grouping over the virtual workers, whatever the key.
+    idle, busy
+        The utilisation below which a worker asks for more, and that above which it asks for less.
+    window
+        t0, the seconds between two looks at the utilisation.
+    drain
+        True: a worker counts as busy until its backlog is gone.
+    probe_capacity
+        True: a busy worker for which no idle worker is left gives to one that has not been overloaded lately.
+    total
+        The number of virtual workers in all, which outlives a change of workers; 0 for virtual * workers.
+
+    Examples
+    --------
+    Worker 0 reports that it was busy all the time, worker 1 that it was idle, and a virtual worker changes hands:
+
+    >>> from unskew import ConsistentGrouping, Router
+    >>> from unskew.worker_report import WorkerReport
+    >>> router = Router(ConsistentGrouping(workers=2, virtual=3))
+    >>> router.state.holder.tolist()
+    [0, 1, 0, 1, 0, 1]
+    >>> told = {"workers": [0, 1], "came": [90, 10], "tuples": [90, 10], "busy": [10.0, 1.0], "waiting": [0, 0]}
+    >>> router.observe(WorkerReport(**told, seconds=10.0, now=10.0))
+    >>> router.state.holder.tolist()
+    [0, 1, 0, 1, 1, 1]
+    """
 
     workers: int  # n
-    virtual: int = 10  # alpha: virtual workers of each worker at the start; 100 where workers are very unequal
-    epsilon: float = 0.01  # of a virtual worker's load over the mean; inf for key grouping
-    keyed: bool = True  # False for shuffle grouping over the virtual workers
-    idle: float = 0.75  # utilisation below which a worker asks for more
-    busy: float = 0.85  # utilisation above which it asks for less
-    window: float = 10.0  # t0, seconds
-    drain: bool = False  # True: a worker counts as busy until its backlog is gone
-    probe_capacity: bool = False  # True: who is busy and finds nobody idle gives to one that was not busy lately
-    total: int = 0  # virtual workers in all, which outlives a change of workers; 0 for virtual * workers
+    virtual: int = 10  # alpha, per worker
+    epsilon: float = 0.01
+    keyed: bool = True
+    idle: float = 0.75
+    busy: float = 0.85
+    window: float = 10.0  # t0
+    drain: bool = False
+    probe_capacity: bool = False
+    total: int = 0
 
     def check(self) -> None:
         require_integer("virtual", self.virtual, 1, MOST_VIRTUAL)

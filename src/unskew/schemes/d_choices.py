@@ -1,25 +1,20 @@
-"""D-Choices: a key of the head goes to the least loaded of its d candidates, any other to the less loaded of its two.
+"""D-Choices: a hot key goes to the least loaded of its d candidates, any other key to the less loaded of its two.
 
-Paper: Nasir et al., "When two choices are not enough", ICDE 2016, section III; FISH, section 2.1. What the head is, and
-the choices made about it: `head`. How many candidates d the head needs follows from its shares p_1 >= ... >= p_H: the
-smallest d such that, for each prefix h of the head,
+Paper: Nasir et al., "When two choices are not enough", ICDE 2016, section III; FISH, section 2.1. The hot keys are the
+head of the stream, see `head`. With their shares p_1 >= ... >= p_H, d is the smallest number such that, for each
+prefix h of the head,
 
     p_1 + ... + p_h + (b_h/W)^d (p_{h+1} + ... + p_H) + (b_h/W)^2 tail <= b_h (1/W + epsilon),
 
-where b_h = W - W ((W-1)/W)^(h d) is how many workers the candidates of h keys are expected to be. On the left is what
-must go to these workers: their own keys, and others all of whose candidates are among them.
+where b_h = W - W ((W-1)/W)^(h d) is the expected number of workers that are candidates of the first h keys. On the left
+is what must go to these workers: those keys, and all others whose candidates are all among them.
 
 Choices made here:
-- d is at least 2, so that the head's candidates contain the tail's. From d = W on the head may go to all workers, as in
-  `w_choices`: that many candidates of one key would collide and miss a third of them.
-- The condition is checked for every prefix. Every d below the answer is seen to fail.
-- The shares are this source's guaranteed ones. d is found anew when the stream has grown by an eighth, or by 4
-  tuples per counter if that is less: between two solutions no share moves by more than a ninth, in long streams far
-  less. The head itself is known at each tuple.
-- Ties and colliding candidates as in `pkg`: the lowest candidate number wins, collisions stay. The candidates start at
-  number 2 * seed; so while no key is in the head, every decision is that of `pkg` with the same seed.
-- epsilon (0.0001 in the paper) is a share of all tuples by which a worker may exceed the mean. With W workers it allows
-  a load of 1 + epsilon W times the mean: with thousands of them, make it smaller.
+- d is at least 2. From d = W on, hot keys may go to all workers, as in `w_choices`.
+- d is found anew when the stream has grown by an eighth, or by 4 tuples per counter if that is less.
+- Ties and colliding candidates as in `pkg`. While no key is hot, every decision is that of `pkg` with the same seed.
+
+State: about 1 to 1.5 kB per worker. More: docs/schemes/d_choices.md.
 """
 
 from typing import Any, NamedTuple
@@ -136,12 +131,36 @@ def choose(scheme, state, key, now):
     when="pkg is not balanced, and frequencies are not known beforehand: hot keys on as many workers as needed",
 )
 class DChoices(NamedTuple):
-    """D-Choices: hot keys by as many choices as they need, all others by two."""
+    """D-Choices: hot keys by as many choices as they need, all others by two.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    theta
+        The share of the tuples above which a key is hot; 0 for 1/(5 W).
+    epsilon
+        The share of all tuples by which a worker may exceed the mean.
+    counters
+        How many counters the sketch has; 0 for 4/theta.
+    seed
+        Which hash functions: the candidates from number 2 * seed on.
+
+    Examples
+    --------
+    Half of the tuples have the same key. It gets as many workers as it needs, here all eight:
+
+    >>> import numpy as np
+    >>> from unskew import DChoices, Router, key_ids
+    >>> keys = [word for i in range(200) for word in ("the", f"word {i}")]
+    >>> np.bincount(Router(DChoices(workers=8)).route(key_ids(keys))).tolist()
+    [51, 50, 50, 50, 49, 50, 51, 49]
+    """
 
     workers: int  # W
-    theta: float = 0.0  # share from which on a key is hot; 0 for 1/(5 W)
-    epsilon: float = 1e-4  # share of all tuples by which a worker may exceed the mean
-    counters: int = 0  # counters of the sketch; 0 for 4/theta
+    theta: float = 0.0
+    epsilon: float = 1e-4
+    counters: int = 0
     seed: int = 0
 
     def check(self) -> None:

@@ -1,64 +1,23 @@
 """FISH: keys that are hot *now* get many workers, and each tuple goes to the candidate where it waits least.
 
-Paper: Huang, "Efficient time-evolving stream processing at scale" (FISH), sections 4 and 5. Algorithm 1 counts recent
-keys: SpaceSaving with K_max counters (ReplaceMin is its rule), all of them multiplied by alpha after every N_epoch
-tuples. Algorithm 2 (CHK) gives a key with a share f_k > theta the number of candidates
-d = W / 2^floor(log2(f_top / f_k)), at least d_min and at least M_k, the most that it has had; any other key has 2.
-Section 5: candidates are the first d distinct workers on a consistent-hash ring. Algorithm 3 sends the tuple to the
-candidate with the shortest waiting time C_w * P_w: tuples not yet processed, times seconds a tuple.
+Paper: Huang, "Efficient time-evolving stream processing at scale" (FISH), sections 4 and 5.
 
-Where the paper leaves a choice, and what it means:
-- f_k is c_k over the sum of all counters, the present tuple counted: each tuple adds 1 to the sum, the decay multiplies
-  it. f_top / f_k is then a ratio of counts; its logarithm is taken by doubling, without rounding. d is rounded down.
-- d_min is "related to the sum of the frequency of all hot keys", no more. It is 2 here. CHK alone gives every hot key
-  d >= f_k W / f_top, hence the f_k W workers that it needs. Tried on the evolving Zipf stream (1M tuples, 10^5 keys):
-  the mean need of a hot key, W F_hot / hot keys, and W F_hot itself balance no better and cost replicas.
+- Algorithm 1 counts recent keys: SpaceSaving with K_max counters, all multiplied by alpha after every N_epoch tuples.
+- Algorithm 2 (CHK) gives a key with a share f_k > theta d = W / 2^floor(log2(f_top / f_k)) candidates, at least d_min
+  and at least M_k, the most that it has had. Any other key has 2.
+- Section 5: the candidates are the first d distinct workers on a consistent-hash ring, see `ring`.
+- Algorithm 3 sends the tuple to the candidate with the shortest waiting time C_w * P_w: tuples that it has not yet
+  processed, times seconds per tuple. Workers report P_w every T seconds.
 
-      replicas a key      z=1.0, W=64  W=128   z=1.4, W=64  W=128   z=2.0, W=64  W=128
-      d_min = 2                 1.54    1.79         1.24    1.26         1.44    1.65
-      mean need                 1.54    1.79         1.25    1.31         1.53    1.92
-      W F_hot                   1.59    2.01         1.34    1.64         1.77    2.40
+Choices made here:
+- f_k counts the present tuple. d is rounded down. d_min is 2. M_k is forgotten with the counter of the key.
+- With d = W the workers are tried in the order of their indices, else in that of the ring; the first of equals wins.
+- A tuple is counted once in C_w. What is drained is the time that really elapsed; nothing before the first report.
+- A worker that has not reported is taken as the mean of those that have.
+- With more than about 60 workers use ``epoch=16 * W, counters=16 * W``: the paper's defaults are too small.
 
-  Highest load over mean, in windows of 20,000 tuples, worst of all: at most 1.02 for each of them (W-Choices up to 4.3,
-  where the ranking turns; PKG 69).
-- The defaults are the paper's, and too small for many workers. While the sum of the counters is under 4 W, one tuple is
-  a share above theta, and every key is hot; after a decay the sum is N_epoch alpha / (1 - alpha), 250 by default. And
-  ReplaceMin gives a new key the least count plus 1, which is above theta too when there are under 4 W counters. With
-  more than about 60 workers, above all on flat streams, use ``epoch=16 * W, counters=16 * W``. Uniform, 10,000 keys, 1M
-  tuples, replicas a key:
-
-      W      paper's    epoch=16 W    both 16 W    pkg    shuffle
-      128       36.8          15.1          5.3    2.0       69.4
-      256       70.0          82.8          7.3    2.0       82.8
-      512       75.3          90.8         11.9    2.0       90.8
-
-- M_k is kept with the counter: a key that is replaced is forgotten, and starts at 0 if it comes back. Since the
-  candidates of a smaller d are the first ones of a larger d, it then uses workers that it has used before. M_k of a key
-  that has cooled down is kept, but it has 2 candidates until it is hot again.
-- With d = W the workers are scanned in the order of their indices, else in the order of the ring; ties go to the first.
-- Line 7 adds N_w, the tuples assigned, to C_w, which line 18 has counted already. Each tuple is counted once here.
-- Lines 4-10 drain T seconds of work when more than T have passed, and forget what passed beyond T. We drain what
-  really elapsed since the last time: after a pause, queues are as empty as they are.
-- P_w comes from the workers' reports, every T seconds. Until the first one nothing is drained, since nobody knows how
-  long a tuple takes: C_w is then what was sent, as in PKG; with it, all the time since the first tuple is drained. A
-  worker that has not reported yet is taken as the mean of those that have. ``interval=inf`` ignores the reports: the
-  paper's "without heuristic assignment" (Fig. 16).
-- Each source knows its own tuples only, and believes that workers work for it alone. With several sources it drains too
-  much; at worst C_w is what it has sent since the last drain.
-- M_k only grows: a key that comes early, when a single tuple is much, keeps W candidates for as long as it is counted.
-- When workers come and go, a key loses only candidates that have gone, see `ring`. A new worker starts with an empty
-  queue where queues are known; where C_w is all that was ever sent, with the least of the others, lest everything be
-  sent to it. ``virtual_nodes=0`` hashes modulo W instead (Fig. 17): candidates as in `pkg`, collisions stay.
-- ``alpha=1`` counts for life (Fig. 14), ``alpha=0`` forgets the counts of each epoch, not M_k (Fig. 12), and
-  ``least=W`` is the rule of W-Choices (Fig. 15).
-- The decay rounds. Exact counts would, in rare ties, decide otherwise: 12 of 80,000 decisions in 40 random set-ups with
-  short epochs and few counters, none in 39 of them.
-
-A plan has CHK's fan-out, from counts in which old tuples fade where `unskew.spark.plan_for` gets a `Decay`; `fanout` on
-such counts needs fewer replicas.
-
-State: up to 92 bytes for each counter and 1.6 kB for each worker with 128 virtual nodes; at most 2^22 nodes in all. A
-tuple costs what its key's candidates are, up to W; a report every `interval` seconds costs the simulator W.
+State: up to 92 bytes per counter, and 1.6 to 2.1 kB per worker with 128 virtual nodes. A tuple costs a step for each
+candidate. Each choice with its reason and its measured effect: docs/schemes/fish.md.
 """
 
 from collections.abc import Sequence
@@ -82,7 +41,7 @@ from unskew.worker_report import WorkerReport
 
 MOST_COUNTERS = 2_000_000
 TAIL = 2  # candidates of a key that is not hot
-NEVER = 1e12  # seconds between two reports that nobody wants
+NEVER = 1e12  # seconds between two reports where they are ignored
 
 
 class State(NamedTuple):
@@ -93,7 +52,7 @@ class State(NamedTuple):
     in_epoch: npt.NDArray[np.int64]  # [1] tuples of this epoch so far
     ring: Ring  # of no workers where there are no virtual nodes
     backlog: npt.NDArray[np.float64]  # [workers] C_w: tuples sent by this source and not yet processed, as it infers
-    pace: npt.NDArray[np.float64]  # [workers] P_w: seconds a tuple takes; all 1 while no worker has reported
+    pace: npt.NDArray[np.float64]  # [workers] P_w: seconds per tuple; all 1 while no worker has reported
     reported: npt.NDArray[np.bool_]  # [workers] whether the pace is the worker's own
     clock: npt.NDArray[np.float64]  # [2] t_pri (-inf before the first tuple); when to drain next (inf: no report yet)
 
@@ -176,16 +135,46 @@ def choose(scheme, state, key, now):
     when="popularity changes with time, workers are unequal or come and go, and partial results can be merged",
 )
 class Fish(NamedTuple):
-    """FISH: recently hot keys on many workers of a ring, each tuple where it waits least."""
+    """FISH: recently hot keys on many workers of a ring, each tuple where it waits least.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    epoch
+        N_epoch, the tuples after which old counts are multiplied by `alpha`.
+    counters
+        K_max, the number of counters of the sketch.
+    alpha
+        What the counts of an epoch are worth in the next; 1 counts for life, 0 forgets.
+    theta
+        The share of the recent tuples above which a key is hot; 0 for 1/(4 W).
+    least
+        d_min, the fewest candidates of a hot key; W lets every hot key go anywhere, as W-Choices does.
+    interval
+        T, the seconds between two reports of the workers; inf ignores them.
+    virtual_nodes
+        How many nodes each worker has on the ring; 0 hashes modulo W instead.
+
+    Examples
+    --------
+    Half of the tuples have the same key. It goes wherever the least is waiting:
+
+    >>> import numpy as np
+    >>> from unskew import Fish, Router, key_ids
+    >>> keys = [word for i in range(200) for word in ("the", f"word {i}")]
+    >>> np.bincount(Router(Fish(workers=8)).route(key_ids(keys))).tolist()
+    [50, 51, 50, 50, 50, 50, 50, 49]
+    """
 
     workers: int  # W
-    epoch: int = 1000  # N_epoch, tuples
-    counters: int = 1000  # K_max, counters
-    alpha: float = 0.2  # what an epoch's counts are worth in the next; 1 for life
-    theta: float = 0.0  # share from which on a key is hot; 0 for 1/(4 W)
-    least: int = 2  # d_min: fewest candidates of a hot key; W to let every hot key go anywhere, as W-Choices does
-    interval: float = 10.0  # T, seconds; inf to know nothing of the workers but what was sent to them
-    virtual_nodes: int = VIRTUAL_NODES  # of a worker on the ring; 0 to hash modulo W instead
+    epoch: int = 1000  # N_epoch
+    counters: int = 1000  # K_max
+    alpha: float = 0.2
+    theta: float = 0.0
+    least: int = 2  # d_min
+    interval: float = 10.0  # T
+    virtual_nodes: int = VIRTUAL_NODES
 
     def check(self) -> None:
         require_integer("virtual_nodes", self.virtual_nodes, 0, MOST_NODES)

@@ -1,10 +1,13 @@
-"""Key grouping (KG): every tuple of a key goes to the key's one hashed worker.
+"""Key grouping (KG), plain hashing: all tuples of a key go to the one worker that the key hashes to.
 
 Paper: Partial Key Grouping, section 3, "Single choice": P_t(k) = H_1(k) mod W.
 
-Choices made here: H_1 is candidate 0 of our family, so it is *a* hash grouping with the same statistics as Spark's
-``repartition(W, key)``, not the same placement (Spark hashes the key without a salt there). `seed` picks another
-function of the family: candidate number `seed`.
+Choices made here:
+- H_1 is candidate 0 of our family of hash functions. The result has the same statistics as Spark's
+  ``repartition(W, key)``, but not the same placement, because there Spark hashes the key without a salt.
+- `seed` picks another function of the family: candidate number `seed`.
+
+A router remembers nothing. More: docs/schemes/hash.md.
 """
 
 from typing import NamedTuple
@@ -35,7 +38,23 @@ def choose(scheme, state, key, now):
     when="no key is hot (p1 well under 1/workers), or a key must never be split",
 )
 class Hash(NamedTuple):
-    """Key grouping: one worker a key, by hash."""
+    """Key grouping: one worker per key, by hash.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    seed
+        Which hash function of the family decides: that of candidate number `seed`.
+
+    Examples
+    --------
+    A key always goes to the same worker:
+
+    >>> from unskew import Hash, Router, key_ids
+    >>> Router(Hash(workers=8)).route(key_ids(["to", "be", "or", "not", "to", "be"])).tolist()
+    [1, 0, 5, 4, 1, 0]
+    """
 
     workers: int  # W
     seed: int = 0

@@ -1,24 +1,18 @@
-"""The head of a stream, which `d_choices` and `w_choices` give more than two workers, found by SpaceSaving.
+"""The head of a stream, found by SpaceSaving: the hot keys that `d_choices` and `w_choices` give more than two workers.
 
 Paper: Nasir, De Francisci Morales, Kourtellis, Serafini, "When two choices are not enough: balancing at scale in
 distributed stream processing", ICDE 2016, section III; as FISH describes it in section 2.1. A key is in the head if
-its share of this source's tuples is above the threshold theta, 1/(5 W) by default: from 2/W on two choices cannot
-balance, below 1/(5 W) they do.
+its share of this source's tuples is above the threshold theta, 1/(5 W) by default.
 
 Choices made here:
-- The share is the guaranteed one, (count - error) / N with the present tuple counted. So a key whose true share is at
-  most theta is never in the head, however few counters there are; too few only hide keys from it.
-- The number of counters follows from theta: 4/theta, 20 a worker by default. Then errors are at most theta/4 of N, and
-  every key with a share above 1.25 theta is in the head. ``counters`` sets another number; then every key with a share
-  above theta + 1/counters is.
-- Ten tuples are no evidence: a key needs more than 10 guaranteed tuples besides. Otherwise the first tuple of a stream
-  (share 1) and each of its first 1/theta new keys would be in the head, and be scattered over all workers for nothing.
-- Counts are for life, as in the paper: what has just become hot is noticed late in a long stream.
-- The least loaded of all workers is found in constant time on average (see `least`), provided that the load never
-  shrinks: a probe that brought smaller numbers would be believed only after a while.
+- The share is the guaranteed one, (count - error) / N with the present tuple counted, so a key whose true share is at
+  most theta is never in the head.
+- There are 4/theta counters, 20 per worker by default. Then every key with a share above 1.25 theta is in the head.
+- A key of the head needs more than 10 guaranteed tuples besides: the first tuples of a stream are no evidence.
+- Counts are for life, as in the paper.
 - When workers come and go, the sketch keeps its counters and their number; only the default theta follows.
 
-The state is about 1 to 1.5 kB a worker, so there are at most 100,000 workers.
+State: about 1 to 1.5 kB per worker, so there are at most 100,000 workers. Reasons: docs/schemes/d_choices.md.
 """
 
 from collections.abc import Sequence

@@ -1,11 +1,16 @@
-"""Off-Greedy: all keys, most frequent first, each to the least loaded worker. Offline: needs the frequencies first.
+"""Off-Greedy: all keys, most frequent first, each to the least loaded worker. Offline: it needs the frequencies first.
 
 Paper: Partial Key Grouping, section 6.2 (Q1): "Offline greedy sorts the keys by decreasing frequency and executes
-On-Greedy". The paper calls it an unfair comparison for online algorithms; it is the best that whole keys can do easily.
+On-Greedy". The paper calls the comparison with online algorithms unfair. It is the best that can easily be done
+without splitting a key.
 
-Choices made here: "least loaded" is by the frequencies assigned so far; ties go to the worker with the lowest number;
-keys of equal frequency are taken in the order given. A key that was not in the frequencies goes to its candidate 0.
-The table is a parameter of the scheme (24 to 48 bytes a key, shared by all routers); a router remembers nothing.
+Choices made here:
+- The load is the sum of the frequencies assigned so far. Of equally loaded workers the one with the lowest index wins.
+- Keys of equal frequency are taken in the order given.
+- A key that was not in the frequencies goes to its candidate 0.
+
+The table is a parameter of the scheme, shared by all routers: 24 to 48 bytes per key. A router remembers nothing.
+More: docs/schemes/off_greedy.md.
 """
 
 import heapq
@@ -53,7 +58,26 @@ def _assign_all(table, key_ids, counts, order, workers):
     when="all frequencies are known beforehand and a key must not be split (offline: counts the stream first)",
 )
 class OffGreedy(NamedTuple):
-    """Offline greedy: a fixed table of key -> worker. Make it with `fit`."""
+    """Offline greedy: a fixed table of key -> worker. Make it with `fit`.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    keys, values
+        The table that `fit` makes; not to be written by hand.
+
+    Examples
+    --------
+    Four keys of 60, 30, 20 and 10 tuples on two workers, 60 each:
+
+    >>> import numpy as np
+    >>> from unskew import OffGreedy, Router, key_ids
+    >>> ids = key_ids(["the", "of", "and", "to"])
+    >>> scheme = OffGreedy.fit(2, ids, np.array([60, 30, 20, 10]))
+    >>> Router(scheme).route(ids).tolist()
+    [0, 1, 1, 1]
+    """
 
     workers: int  # W
     keys: npt.NDArray[np.uint64]  # this and the next: a KeyTable of key -> its worker

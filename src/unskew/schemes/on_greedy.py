@@ -1,10 +1,12 @@
 """On-Greedy: a new key goes to the least loaded of all workers, and stays there.
 
 Paper: Partial Key Grouping, section 6.2 (Q1): "Online greedy algorithm that picks the least loaded worker to handle a
-new key". One source, or shared state, is needed for a key to have exactly one worker; see `potc`.
+new key". A key has exactly one worker only with one source, or with a state that all sources share; see `potc`.
 
-Choices made here: ties go to the worker with the lowest number; the load is in tuples. A new key costs a scan of all
-workers, a known one a look-up. The state grows with the number of distinct keys: 24 to 48 bytes per key.
+Choices made here: of equally loaded workers the one with the lowest index wins; the load is in tuples.
+
+A new key costs a scan of all workers, a known key one look-up. The state grows with the number of distinct keys: 24 to
+48 bytes per key. More: docs/schemes/on_greedy.md.
 """
 
 from typing import NamedTuple
@@ -34,7 +36,19 @@ def choose(scheme, state, key, now):
     when="as potc, with better balance where no key alone is too hot",
 )
 class OnGreedy(NamedTuple):
-    """Online greedy: a key's first tuple picks the least loaded worker of all, the rest follow it."""
+    """Online greedy: a key's first tuple picks the least loaded worker of all, the rest follow it.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+
+    Examples
+    --------
+    >>> from unskew import OnGreedy, Router, key_ids
+    >>> Router(OnGreedy(workers=4)).route(key_ids(["to", "be", "or", "not", "to", "be"])).tolist()
+    [0, 1, 2, 3, 0, 1]
+    """
 
     workers: int  # W
 

@@ -1,15 +1,17 @@
-"""Partial Key Grouping: each tuple goes to the less loaded of its key's two candidates.
+"""Partial Key Grouping (PKG): each tuple goes to the less loaded of the two candidates of its key.
 
-Paper: Partial Key Grouping, section 3.1 (key splitting) and 3.2 (local load estimation); with ``choices`` = d it is
-Greedy-d of section 5: P_t(k) = argmin over i in {H_1(k), ..., H_d(k)} of L_i(t). d = 1 is key grouping.
+Paper: Partial Key Grouping, section 3.1 (key splitting) and 3.2 (local load estimation). With ``choices`` = d it is
+Greedy-d of section 5: P_t(k) = argmin over i in {H_1(k), ..., H_d(k)} of L_i(t). With d = 1 it is key grouping.
 
 Choices made here:
-- Ties go to the candidate with the lowest number j, so the first tuple of a quiet source goes to H_0(k).
-- Candidates of one key that collide stay collided, as with the paper's independent hash functions: with probability
-  about 1/W a key has one worker only. (Apache Storm moves the second; that changes the section-5 analysis.)
-- `seed` picks another set of d functions: the candidates d*seed ... d*seed + d - 1.
-- The load is what this source has sent. The simulator can share it among sources (the paper's global oracle, G) or
+- Of equally loaded candidates the one with the lowest number j wins. So the first tuple of a source goes to H_0(k).
+- Candidates of a key that collide stay collided, as with the paper's independent hash functions: with probability
+  about 1/W a key has one worker only. (Apache Storm moves the second, which changes the analysis of section 5.)
+- `seed` picks another set of d functions: the candidates d * seed to d * seed + d - 1.
+- The load is what this source has sent. The simulator can share it among sources (the paper's global oracle, G), or
   overwrite it with the true load from time to time (probing, LP).
+
+State: 8 bytes per worker. More: docs/schemes/pkg.md.
 """
 
 from typing import Any, NamedTuple
@@ -65,7 +67,26 @@ def check_choices(choices: Any, seed: Any) -> None:
     when="partial results of a key can be merged, and the hottest key has p1 under choices/workers",
 )
 class PartialKey(NamedTuple):
-    """Partial Key Grouping (Greedy-d): the least loaded of `choices` candidates, at most `choices` replicas a key."""
+    """Partial Key Grouping (Greedy-d): the least loaded of `choices` candidates, at most `choices` replicas per key.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    choices
+        d, the number of candidates per key.
+    seed
+        Which set of d hash functions.
+
+    Examples
+    --------
+    The hot key is split over its two candidates, evenly:
+
+    >>> import numpy as np
+    >>> from unskew import PartialKey, Router, key_ids
+    >>> np.bincount(Router(PartialKey(workers=4)).route(key_ids(["the"] * 100)), minlength=4).tolist()
+    [0, 50, 50, 0]
+    """
 
     workers: int  # W
     choices: int = 2  # d

@@ -1,24 +1,19 @@
 """Power of random choices (PoRC): each tuple goes to the first candidate of its key that has room.
 
-Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", section V-A, Algorithm 1: a worker
+Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous clusters", section V-A, Algorithm 1. A worker
 has room while its load is under (1 + epsilon) m_t / n, a little more than the mean. So a cold key stays whole on its
-first candidate, and a hot one spills over to the next ones, as far as it must. No sketch, no threshold.
+first candidate, and a hot key spills over to as many more candidates as it needs. No sketch, no threshold.
 
-- m_t counts the present tuple too; with the tuples before it only, the very first one would find no room anywhere.
-- At the very first tuples a worker has room for one: until some n / (1 + epsilon) have come, no two go to one worker,
-  not even of one key, so keys are not kept whole yet. Short streams over many workers hence have many replicas. With
-  `cg`, n is the number of virtual workers; on Spark each task of each run starts so.
-- There is always room: if none of the n workers had any, their loads would sum to (1 + epsilon) t or more, but they sum
-  to t - 1. And the search ends, since every worker is some candidate of every key (see `hashing`): after n / r
-  candidates on average where r workers have room.
-- Hence no worker ever has a load of (1 + epsilon) t/n + 1: the imbalance is under epsilon t/n + 1 at every moment, the
-  paper's epsilon m/n but for whole tuples. With epsilon = 0 it is under 1, as with shuffle.
-- Each tuple's search starts at the first candidate. A search that went on where the key stood last would be faster, but
-  would not be the algorithm: a full worker has room again as soon as the mean has risen.
-- The load is what this source has sent, and no probe overwrites it: m_t is its sum, on which the end of a search rests.
-  With several sources each keeps the bound for itself, so that the bound of all is the sum: epsilon m/n + sources.
-- Loads are compared as floats, which tell all numbers apart up to 2^53 tuples of a source.
+Choices made here:
+- m_t counts the present tuple too. Without it, the very first tuple would find no room anywhere.
+- Every search starts at the first candidate of the key, which has room again as soon as the mean has risen.
+- The load is what this source has sent, and no probe overwrites it.
 - When workers come and go, candidates are taken modulo the new number. A new worker starts with the least load.
+
+Guarantees: there is always a worker with room, and the search finds it. No load ever reaches (1 + epsilon) t/n + 1, so
+the imbalance of a source is always under epsilon t/n + 1.
+
+State: 8 bytes per worker. The proofs, several sources, short streams and costs: docs/schemes/porc.md.
 """
 
 import sys
@@ -96,7 +91,24 @@ def carried_sent(state: Any, before: Names, after: Names) -> State:
     when="a bound on the imbalance is needed, with few replicas and without counting keys",
 )
 class RandomChoices(NamedTuple):
-    """Power of random choices: the first candidate of the key with a load under (1 + epsilon) times the mean."""
+    """Power of random choices: the first candidate of the key with a load under (1 + epsilon) times the mean.
+
+    Parameters
+    ----------
+    workers
+        n, the number of workers.
+    epsilon
+        How far a load may exceed the mean, as a share of the mean.
+
+    Examples
+    --------
+    The hot key spills over to all workers, since it alone is the whole load:
+
+    >>> import numpy as np
+    >>> from unskew import RandomChoices, Router, key_ids
+    >>> np.bincount(Router(RandomChoices(workers=4)).route(key_ids(["the"] * 100))).tolist()
+    [25, 26, 25, 24]
+    """
 
     workers: int  # n
     epsilon: float = 0.01

@@ -1,15 +1,15 @@
-"""Static power of two choices (PoTC): a new key picks the less loaded of its candidates, and stays there.
+"""Static power of two choices (PoTC): a new key picks the less loaded of its two candidates, and stays there.
 
 Paper: Partial Key Grouping, section 3.1, "static PoTC"; the row PoTC of Table 2.
 
 Choices made here:
 - Ties and colliding candidates as in `pkg`: the lowest candidate number wins, collisions stay.
 - The load is in tuples, as everywhere in the paper, not in keys.
-- Each source has its own table, so two sources may settle the same key on different workers: the sources would have to
-  agree to prevent that, which is the paper's argument against this scheme. With one source, or with
+- Each source has a table of its own, so two sources may settle the same key on different workers. Only sources that
+  agree with each other could prevent that, which is the paper's argument against this scheme. With one source, or with
   ``estimation="global"`` in the simulator (as in Table 2), a key has exactly one worker.
 
-The state grows with the number of distinct keys: 24 to 48 bytes per key.
+The state grows with the number of distinct keys: 24 to 48 bytes per key. More: docs/schemes/potc.md.
 """
 
 from typing import NamedTuple
@@ -61,7 +61,23 @@ def choose(scheme, state, key, now):
     when="a key must not be split, a table of all keys is affordable, and there is one source",
 )
 class StaticPotc(NamedTuple):
-    """Static power of two choices: a key's first tuple picks the less loaded candidate, the rest follow it."""
+    """Static power of two choices: a key's first tuple picks the less loaded candidate, the rest follow it.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    choices
+        d, the number of candidates that a new key picks from.
+    seed
+        Which set of d hash functions.
+
+    Examples
+    --------
+    >>> from unskew import Router, StaticPotc, key_ids
+    >>> Router(StaticPotc(workers=8)).route(key_ids(["to", "be", "or", "not", "to", "be"])).tolist()
+    [1, 0, 5, 4, 1, 0]
+    """
 
     workers: int  # W
     choices: int = 2  # d

@@ -1,13 +1,17 @@
 """Two random choices: each tuple goes to the less loaded of two workers drawn at random, whatever its key.
 
-Paper: "PoTC" of CG, Table II (Azar et al., "Balanced allocations"): the fullest worker is ln ln n / ln 2 tuples over
-the mean, but for a constant, however skewed the keys are, since the key is not looked at. A key ends up on nearly all
-workers: what `shuffle` costs, with less regular load. Not to be confused with `potc`, where a key keeps its choice.
+Paper: "PoTC" of CG, Table II (Azar et al., "Balanced allocations"). The key is not looked at, so skew does not matter:
+the fullest worker is about ln ln n / ln 2 tuples over the mean. A key ends up on nearly all workers. Do not confuse
+this with `potc`, where a key keeps its choice.
 
-Choices made here: tuple number t draws the candidates of a key whose placement hash is t, numbers 2 * seed and
-2 * seed + 1. So draws depend on the seed, the source and the tuple's number at this source alone, and repeat after 2^32
-tuples. Both may be the same worker. Ties go to the first. The first source starts with tuple number 0, each further one
-elsewhere among the 2^32: sources that drew the same pairs would move in step, and their imbalances would add up.
+Choices made here:
+- Tuple number t draws the candidates 2 * seed and 2 * seed + 1 of a key whose placement hash is t. So a draw depends
+  only on the seed, the source and the number of the tuple at that source. Draws repeat after 2^32 tuples.
+- Both draws may be the same worker. Of equally loaded workers the first drawn wins.
+- The first source starts with tuple number 0, and each other source elsewhere among the 2^32 numbers. Sources that drew
+  the same pairs would move in step, and their imbalances would add up.
+
+State: 8 bytes per worker. More: docs/schemes/random_two.md.
 """
 
 from typing import NamedTuple
@@ -45,7 +49,24 @@ def choose(scheme, state, key, now):
     when="keys need not be kept together, and the load is known by probes: else shuffle is better",
 )
 class RandomTwo(NamedTuple):
-    """The less loaded of two random workers for each tuple, whatever its key."""
+    """The less loaded of two random workers for each tuple, whatever its key.
+
+    Parameters
+    ----------
+    workers
+        n, the number of workers.
+    seed
+        Which random draws.
+
+    Examples
+    --------
+    One hot key ends up on all workers, almost evenly:
+
+    >>> import numpy as np
+    >>> from unskew import RandomTwo, Router, key_ids
+    >>> np.bincount(Router(RandomTwo(workers=4)).route(key_ids(["the"] * 100))).tolist()
+    [24, 25, 26, 25]
+    """
 
     workers: int  # n
     seed: int = 0

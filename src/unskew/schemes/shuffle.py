@@ -1,11 +1,14 @@
-"""Shuffle grouping (SG): tuples go round the workers in turn, whatever their key.
+"""Shuffle grouping (SG), round robin: tuples go to all workers in turn, whatever their key.
 
-Paper: Partial Key Grouping, section 2.1. Imbalance of one source: under 1. Replicas: up to W for each key.
+Paper: Partial Key Grouping, section 2.1. The imbalance of one source is always under 1. A key has up to W replicas.
 
-Choices made here: the first source starts at worker `seed` modulo W, and each further one elsewhere, so that sources
-of equal speed do not send to the same worker at the same time: source i starts i golden sections of the round later,
-which spreads any number of sources evenly. S sources together stay under an imbalance of S. When workers come or go, a
-source goes on at the same share of the round.
+Choices made here:
+- The first source starts at worker `seed` modulo W. Source number i starts i golden sections of a round later, which
+  spreads any number of sources evenly. Sources of equal speed then do not all send to the same worker at the same
+  time. Together, S sources stay under an imbalance of S.
+- When workers come or go, a source goes on at the same share of the round.
+
+A router remembers one number. More: docs/schemes/shuffle.md.
 """
 
 from typing import NamedTuple
@@ -44,7 +47,26 @@ def choose(scheme, state, key, now):
     when="the work keeps no state for a key, or partial state on every worker is cheap",
 )
 class Shuffle(NamedTuple):
-    """Round robin: perfect balance, up to W replicas of each key."""
+    """Round robin: perfect balance, up to W replicas per key.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    seed
+        The worker that the first source starts with, modulo W.
+
+    Examples
+    --------
+    >>> from unskew import Router, Shuffle, key_ids
+    >>> Router(Shuffle(workers=4)).route(key_ids(["to", "be", "or", "not", "to", "be"])).tolist()
+    [0, 1, 2, 3, 0, 1]
+
+    A second source starts elsewhere:
+
+    >>> Router(Shuffle(workers=4), source=1).route(key_ids(["to", "be"])).tolist()
+    [2, 3]
+    """
 
     workers: int  # W
     seed: int = 0

@@ -1,13 +1,16 @@
-"""W-Choices: a key of the head goes to the least loaded of all workers, any other to the less loaded of its two.
+"""W-Choices: a hot key goes to the least loaded of all workers, any other key to the less loaded of its two.
 
-Paper: Nasir et al., "When two choices are not enough", ICDE 2016, section III; FISH, section 2.1. What the head is, and
-the choices made about it: `head`.
+Paper: Nasir et al., "When two choices are not enough", ICDE 2016, section III; FISH, section 2.1. The hot keys are the
+head of the stream: `head` says how they are found, and which choices were made about it.
 
-Choices made here: among equally loaded workers the lowest number wins for the head, the first candidate for the tail.
-The tail's two candidates are those of `pkg` with the same seed, and may collide as they do there; so while no key is in
-the head, every decision is that of `pkg`.
+Choices made here:
+- Of equally loaded workers the lowest index wins for a hot key, the first candidate for any other.
+- The two candidates of other keys are those of `pkg` with the same seed, and may collide as they do there. So while no
+  key is hot, every decision is that of `pkg`.
 
-A key of the head has up to W replicas. Where frequencies are known beforehand, `fanout` balances with fewer.
+A hot key has up to W replicas. Where frequencies are known beforehand, `fanout` balances with fewer.
+
+State: about 1 to 1.5 kB per worker. More: docs/schemes/w_choices.md.
 """
 
 from typing import Any, NamedTuple
@@ -57,11 +60,33 @@ def choose(scheme, state, key, now):
     when="pkg is not balanced, frequencies are not known beforehand, and hot keys may be on all workers",
 )
 class WChoices(NamedTuple):
-    """W-Choices: hot keys on whichever worker is least loaded, all others by two choices."""
+    """W-Choices: hot keys on whichever worker is least loaded, all others by two choices.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    theta
+        The share of the tuples above which a key is hot; 0 for 1/(5 W).
+    counters
+        How many counters the sketch has; 0 for 4/theta.
+    seed
+        Which hash functions: the candidates from number 2 * seed on.
+
+    Examples
+    --------
+    Half of the tuples have the same key, which fills up whichever worker is behind:
+
+    >>> import numpy as np
+    >>> from unskew import Router, WChoices, key_ids
+    >>> keys = [word for i in range(200) for word in ("the", f"word {i}")]
+    >>> np.bincount(Router(WChoices(workers=8)).route(key_ids(keys))).tolist()
+    [51, 50, 50, 50, 49, 50, 51, 49]
+    """
 
     workers: int  # W
-    theta: float = 0.0  # share from which on a key is hot; 0 for 1/(5 W)
-    counters: int = 0  # counters of the sketch; 0 for 4/theta
+    theta: float = 0.0
+    counters: int = 0
     seed: int = 0
 
     def check(self) -> None:
