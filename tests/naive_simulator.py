@@ -62,7 +62,7 @@ class Run:
             "imbalance": float(self.imbalances[-1]) if tuples else 0.0,
             "imbalance_fraction": float(self.imbalances[-1] / tuples) if tuples else 0.0,
             "mean_imbalance_fraction": float(sum(self.imbalances) / tuples**2) if tuples else 0.0,
-            "max_over_mean": float(max(self.load) / Fraction(tuples, workers)) if tuples else 1.0,
+            "max_over_mean": float(max(self.load) / Fraction(tuples, workers)) if tuples else None,
             "replicas_lower_bound": lower_bound(self.counts.values(), workers),
             "agreement": agreed / tuples if tuples else 0.0,
             "jaccard": agreed / (2 * tuples - agreed) if tuples else 0.0,

@@ -13,7 +13,7 @@ import pytest
 from command import runner
 from samples import scheme_for
 from unskew import SCHEMES, make
-from unskew.simulate import frequencies, simulate
+from unskew.simulate import count_keys, simulate
 from unskew.streams import File, Zipf, parse
 
 STREAM = "zipf(z=1.0, keys=100, tuples=700)"
@@ -143,9 +143,10 @@ def test_several_schemes_are_compared_on_one_stream(run):
 def test_every_scheme_can_be_simulated_offline_ones_with_the_streams_own_frequencies(run, name):
     (result,) = run("simulate", "--scheme", name, "--workers", 7, "--stream", STREAM, "--json").json_lines
     stream = parse(STREAM)
-    keys = frequencies(stream)
-    entry = SCHEMES[name]
-    scheme = entry.type.fit(7, keys.ids, keys.counts) if entry.offline else scheme_for(name, 7, keys.ids)
+    counted = count_keys(stream)
+    offline = SCHEMES[name].offline
+    fitted = SCHEMES[name].type.fit(7, counted.key_ids, counted.counts) if offline else None
+    scheme = fitted or scheme_for(name, 7, counted.key_ids)
     assert result["load"] == simulate(stream, [scheme])[0].load
 
 

@@ -77,34 +77,65 @@ def test_a_stream_that_runs_backwards_is_remarked_on(run, tmp_path):
     path.write_text("k,t\n" + "".join(f"a,{-i}\n" for i in range(2000)))
     choice = ("simulate", "--scheme", "hash", "--stream", path, "--key", "k", "--time", "t")
     assert "1,999 of 2,000 tuples came late" in run(*choice, "--capacity", 2).err
+    assert "1,999 of 2,000 tuples came late" in run(*choice, "--scheme", "pkg", "--estimation", "probe:1").err
     assert "came late" not in run(*choice, "--rate", 2).err + run(*choice).err
+
+
+def test_a_few_late_tuples_are_not_remarked_on(run, tmp_path):
+    path = tmp_path / "events.csv"
+    for late in (20, 21):
+        path.write_text("k,t\n" + "".join(f"a,{i if i < 2000 - late else 0}\n" for i in range(2000)))
+        shown = run("simulate", "--scheme", "pkg", "--stream", path, "--key", "k", "--time", "t", "--capacity", 2)
+        assert ("21 of 2,000 tuples came late" in shown.err) == (late == 21)
+
+
+def test_a_stream_without_tuples_has_no_balance(run):
+    choice = ("simulate", "--scheme", "pkg", "--scheme", "hash", "--stream", "zipf(1.0, 10, 0)", "--utilisation", 0.8)
+    shown = run(*choice)
+    assert shown.status == 0
+    assert shown.err == "the stream has no tuples: there is no balance to measure\n"
+    assert next(line.split()[1] for line in shown.out.splitlines() if line.split()[:1] == ["hash"]) == "-"
+    assert [told["max_over_mean"] for told in run(*choice, "--json").json_lines] == [None, None]
 
 
 def test_schemes_that_listen_in_vain_are_remarked_on(run):
     choice = ("simulate", "--scheme", "cg", "--scheme", "pkg", "--stream", STREAM)
-    assert run(*choice).err.startswith(
-        "cg listens to workers; without --rate, --utilisation or --capacity nobody tells"
+    remark = (
+        "cg listens to workers, but hears nothing here: workers report only with --rate, --utilisation or --capacity"
     )
-    assert run(*choice, "--scheme", "fish").err.startswith("cg, fish listen to workers; ")
+    assert run(*choice).err == f"{remark}\n"
+    assert run(*choice, "--scheme", "fish").err.startswith("cg, fish listen to workers, but hear nothing here: ")
     assert run(*choice, "--rate", 1).err == run("simulate", "--scheme", "pkg", "--stream", STREAM).err == ""
 
 
 MISTAKES = {
-    "rate": (("--rate", 0), "rate: must be tuples a second from 1e-09 to 1e+15, not 0.0"),
-    "no rate": (("--rate", "nan"), "rate: must be tuples a second from 1e-09 to 1e+15, not nan"),
+    "rate": (("--rate", 0), "rate: must be tuples per second from 1e-09 to 1e+15, not 0.0"),
+    "no rate": (("--rate", "nan"), "rate: must be tuples per second from 1e-09 to 1e+15, not nan"),
     "utilisation": (("--utilisation", -1), "utilisation: must be a share of the total capacity from 1e-06 to 1e+06"),
     "both": (("--rate", 1, "--utilisation", 1), "rate: give either rate or utilisation, not both 1.0 and 1.0"),
-    "capacity": (("--capacity", "0-2"), "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers, such "),
+    "capacity": (
+        ("--capacity", "0-2"),
+        "capacity: must be tuples per second from 1e-09 to 1e+12 for all workers, such ",
+    ),
     "nobody's capacity": (
         ("--capacity", "3,12:4"),
         "capacity: there is no worker 12; workers are 0..9, added ones inc",
     ),
+    "two capacities": (
+        ("--capacity", "0-2:5", "--capacity", "7:3"),
+        "capacity: may be given only once, not 2 times; try --capacity 0-2:5,7:3",
+    ),
+    "no capacity": (("--capacity", ""), "capacity: must be tuples per second from 1e-09 to 1e+12 for all workers, "),
     "bound": (("--queue-bound", 0), "queue-bound: must be a whole number of tuples from 1 to 2**63 - 1, not 0"),
     "no number": (("--scheme", "cg(epsilon=nan)"), "epsilon: must be a number from 0 on, or inf, not nan"),
     "delay": (("--rate", 1, "--feedback-delay", -1), "feedback_delay: must be seconds from 0 to 1e+12, not -1.0"),
     "delay alone": (("--feedback-delay", 1), "feedback-delay: needs queues; add --utilisation, --rate or --capacity"),
     "event": (("--event", "t=5 boom"), "event: must be 't=WHEN add', "),
     "event's capacity": (("--event", "t=5 capacity 2"), "event: 't=5 capacity 2' needs queues: give a rate, a util"),
+    "scheme that cannot follow": (
+        ("--scheme", "fanout", "--event", "t=5 add"),
+        "scheme: fanout cannot go on when workers come or go: what it has stored is for the workers that it was made",
+    ),
     "event's worker": (("--event", "t=5 crash 10"), "event: 't=5 crash 10': there is no worker 10; workers are 0..9"),
 }
 

@@ -78,6 +78,18 @@ MISTAKES = {
         (*SIMULATE, "--scheme", "pkg", "--param", "choices=0"),
         "choices: must be an integer from 1 to 2147483647, not 0",
     ),
+    "param twice": (
+        (*SIMULATE, "--scheme", "pkg", "--param", "choices=3", "--param", "choices=4"),
+        "param: 'choices' is set twice, to 3 and to 4; set it once",
+    ),
+    "param in two places": (
+        (*SIMULATE, "--scheme", "pkg(choices=3)", "--param", "choices=4"),
+        "param: choices=4 would have no effect: 'pkg(choices=3)' sets 'choices' itself; leave one of them out",
+    ),
+    "no stream": (
+        ("simulate", "--stream", ""),
+        "stream: cannot understand ''; allowed are the name of a file or zipf(",
+    ),
     "stream": (("simulate", "--stream", "zpif(1, 10, 100)"), "stream: cannot understand 'zpif(1, 10, 100)'; allowed "),
     "stream's code": (
         ("simulate", "--stream", "zipf(__import__('os').getcwd())"),
@@ -124,6 +136,10 @@ MISTAKES = {
     "route: no workers": (route(workers=0), "workers: must be an integer from 1 to 2147483647, not 0"),
     "route: scheme": (route(scheme="gkp"), f"scheme: 'gkp' is not known; allowed are {NAMES}"),
     "route: param": (route(param="x=1"), "param: no chosen scheme has 'x'; allowed are choices, seed"),
+    "route: param twice": (
+        (*route(param="choices=3"), "--param", "choices=3"),
+        "param: 'choices' is set twice, to 3 and to 3; set it once",
+    ),
     "route: no column": (route(key="x"), "key: t.parquet has no column 'x'; it has k, t, f"),
     "route: no time": (route(time="x"), "time: t.parquet has no column 'x'; it has k, t, f"),
     "route: null time": (route(time="t"), "time: column 't' has 1 nulls; every tuple needs its time"),

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from samples import scheme_for
 from test_simulate import Given, metrics_of, skewed
 from unskew import InputError, make
-from unskew.simulate import Event, Queues, parse_event, rehearsal, simulate
+from unskew.simulate import Event, Queues, parse_event, simulate
 from unskew.simulate.queues import parse_capacity
 from unskew.streams import Zipf
 
@@ -97,9 +97,9 @@ WRONG = {
     f"t=5 add {'1' * 5000}": RULE,
     "t=5 add x": RULE,
     "t=5 add 0": "event: count must be an integer from 1 to 20000000, not 0",
-    "t=5 capacity": "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers",
-    "t=5 capacity 0:0": "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers",
-    "t=5 capacity 4-0:2": "capacity: must be tuples a second from 1e-09 to 1e+12 for all workers",
+    "t=5 capacity": "capacity: must be tuples per second from 1e-09 to 1e+12 for all workers",
+    "t=5 capacity 0:0": "capacity: must be tuples per second from 1e-09 to 1e+12 for all workers",
+    "t=5 capacity 4-0:2": "capacity: must be tuples per second from 1e-09 to 1e+12 for all workers",
 }
 
 
@@ -134,7 +134,7 @@ def test_any_text_is_an_event_or_refused(text):
         ({"what": "crash", "after": 1}, "event: crash needs the numbers of workers, not ()"),
         ({"what": "crash", "after": 1, "workers": (-1,)}, "event: crash needs the numbers of workers, not (-1,)"),
         ({"what": "capacity", "after": 1}, "event: capacity is needed for 'capacity' and for nothing else"),
-        ({"what": "capacity", "after": 1, "capacity": []}, "capacity: must be tuples a second from 1e-09 to 1e+12"),
+        ({"what": "capacity", "after": 1, "capacity": []}, "capacity: must be tuples per second from 1e-09 to 1e+12"),
         ({"what": "add", "after": 1, "capacity": 2.0}, "event: capacity is needed for 'capacity' and for nothing"),
     ],
 )
@@ -183,20 +183,16 @@ UNREAD = NoTuples((1,) * 10)
 @pytest.mark.parametrize("name", ["off_greedy", "potc"])
 @pytest.mark.parametrize("events", [["t=5 add"], ["t=5 add", "t=3s add"]], ids=["in order", "in unknown order"])
 def test_a_scheme_that_cannot_follow_is_refused_by_name_before_the_run(name, events):
-    message = f"event: 't=5 add 1': {name} cannot go on with [56] workers: scheme: {name} cannot follow workers that "
+    message = f"scheme: {name} cannot go on when workers come or go: what it has stored is for the workers that it was "
     with pytest.raises(InputError, match=f"^{message}"):
         simulate(UNREAD, [scheme_for(name, 5, UNREAD.key_ids)], events=events)
+    with pytest.raises(AssertionError):  # the run begins
+        simulate(UNREAD, [scheme_for(name, 5, UNREAD.key_ids)], queues=Queues(), events=["t=5 capacity 2"])
 
 
 @pytest.mark.parametrize(
     ("events", "queues", "message"),
     [
-        (
-            ["t=5 add"],
-            None,
-            "event: 't=5 add 1': cg cannot go on with 6 workers: workers: ",
-        ),
-        (["t=7 add 2", "t=5 remove 1"], None, "event: 't=7 add 2': cg cannot go on with 6 workers: workers: "),
         (["t=9s remove 1", "t=8s remove 1"], None, "event: 't=9s remove 1': worker 1 is not there at that time"),
         (["t=7 remove 1", "t=3s remove 1"], Queues(rate=2.0), "event: 't=7 remove 1': worker 1 is not there at that"),
         (["t=6 remove 1", "t=3s remove 1"], Queues(rate=2.0), "event: 't=3s remove 1': worker 1 is not there at that"),
@@ -208,34 +204,24 @@ def test_a_scheme_that_cannot_follow_is_refused_by_name_before_the_run(name, eve
         (["t=6 remove 0-3", "t=3.1s crash 4"], Queues(rate=2.0), "event: 't=3.1s crash 4' would leave no worker"),
     ],
 )
-def test_events_are_rehearsed_in_their_order_before_the_run(events, queues, message):
+def test_who_is_there_is_known_before_the_run_where_the_order_of_events_is(events, queues, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-        simulate(UNREAD, [make("cg", 5, virtual=1)], events=events, queues=queues)
+        simulate(UNREAD, [make("cg", 5)], events=events, queues=queues)
 
 
 @pytest.mark.parametrize(
     ("events", "message"),
     [
         (["t=5 remove 1", "t=7s remove 1"], "event: 't=7s remove 1': worker 1 is not there at that time"),
-        (["t=5 add", "t=7s add"], "event: 't=5 add 1': cg cannot go on with 6 workers: workers: "),
+        (["t=5 add"], "event: 't=5 add 1': cg cannot go on with 6 workers: workers: "),
+        (["t=7 add 2", "t=5 remove 1"], "event: 't=7 add 2': cg cannot go on with 6 workers: workers: "),
     ],
+    ids=["unknown order", "too many", "too many after all"],
 )
-def test_events_of_unknown_order_are_refused_when_they_come(events, message):
+def test_what_cannot_be_known_beforehand_is_refused_when_it_comes(events, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
         simulate(skewed(10), [make("cg", 5, virtual=1)], events=events)
     simulate(skewed(10), [make("cg", 5, virtual=1)], events=["t=9 add", "t=7s remove 1"])
-
-
-def test_a_huge_number_of_workers_is_not_rehearsed_but_who_is_there_is(monkeypatch):
-    monkeypatch.setattr(rehearsal, "MOST_REHEARSED", 10)
-    with pytest.raises(InputError, match=r"^event: 't=5 remove 3': worker 3 is not there"):
-        simulate(UNREAD, [make("cg", 5, virtual=1)], events=["t=3 remove 3", "t=4 remove 2", "t=5 remove 3"])
-    with pytest.raises(AssertionError):  # the run begins
-        simulate(UNREAD, [make("cg", 5, virtual=1)], events=["t=3 remove 3", "t=4 remove 2", "t=5 add 3"])
-
-
-def test_what_is_due_after_the_last_tuple_is_not_rehearsed():
-    simulate(Zipf(1.0, 10, 50), [make("cg", 5, virtual=1)], events=["t=50 add"])
 
 
 # ---------------------------------------------------------------- what they do
@@ -271,11 +257,10 @@ def test_the_oracle_follows_too():
     assert result.agreement == 1.0
 
 
-def test_an_event_by_time_that_is_known_to_come_too_late_need_not_be_possible():
-    (result,) = simulate(Zipf(1.0, 10, 100), [make("hash", 2)], queues=Queues(rate=1.0), events=["t=99.5s remove 0-1"])
-    assert result.members == [0, 1]
-    with pytest.raises(InputError, match="would leave no worker"):
-        simulate(Zipf(1.0, 10, 100), [make("hash", 2)], queues=Queues(rate=1.0), events=["t=99s remove 0-1"])
+def test_an_event_that_cannot_be_is_refused_even_where_it_would_come_too_late():
+    for event in ("t=100 remove 0-1", "t=99.5s remove 0-1"):
+        with pytest.raises(InputError, match="would leave no worker"):
+            simulate(Zipf(1.0, 10, 100), [make("hash", 2)], queues=Queues(rate=1.0), events=[event])
 
 
 @pytest.mark.parametrize("workers", [5, None, {1: 2, "a": 3}, np.array(3)])

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from naive_simulator import lower_bound
 from samples import any_stream, every_scheme, ids, scheme_for, widest
+from test_simulate import Given
 from unskew import InputError, make
-from unskew.simulate import frequencies, simulate
-from unskew.simulate.metrics import FIRST_SAMPLE_EVERY, Keys, Load, Replicas, replicas_lower_bound
+from unskew.simulate import count_keys, simulate
+from unskew.simulate.load import Load
+from unskew.simulate.metrics import KeyCounter, Replicas, replicas_lower_bound
+from unskew.simulate.sampling import FIRST_DISTANCE, Sampling
 from unskew.streams import Chunk, Stream, Zipf
 
 ONE_KEY = Zipf(1.0, 1, 300)
@@ -24,8 +27,8 @@ NOTHING = Zipf(1.0, 10, 0)
 @any_stream
 @pytest.mark.parametrize("cut", [1, 7, 10_000])
 def test_keys_are_counted_exactly_in_order_of_arrival(stream, cut):
-    keys = Keys()
-    rows = np.concatenate([keys.rows(stream[i : i + cut]) for i in range(0, len(stream), cut)])
+    keys = KeyCounter()
+    rows = np.concatenate([keys.count(stream[i : i + cut]) for i in range(0, len(stream), cut)])
     counts = Counter(stream.tolist())
     assert keys.ids.tolist() == list(counts)
     assert keys.counts.tolist() == list(counts.values())
@@ -35,7 +38,7 @@ def test_keys_are_counted_exactly_in_order_of_arrival(stream, cut):
 
 
 def test_no_keys_have_no_hottest_one():
-    assert (len(Keys()), Keys().p1, Keys().counts.tolist()) == (0, 0.0, [])
+    assert (len(KeyCounter()), KeyCounter().p1, KeyCounter().counts.tolist()) == (0, 0.0, [])
 
 
 @given(seed=st.integers(0, 2**32), workers=st.sampled_from([1, 2, 50, 10_000_000]), cut=st.integers(1, 3000))
@@ -80,7 +83,7 @@ def test_the_lower_bound_of_known_cases():
 
 @given(chosen=st.lists(st.integers(0, 4), max_size=60), cut=st.integers(1, 61))
 def test_the_mean_imbalance_is_over_every_tuple(chosen, cut):
-    load = Load(5, 10)
+    load = Load(5)
     for i in range(0, len(chosen), cut):
         part = np.array(chosen[i : i + cut], np.int32)
         load.add(part, np.zeros(len(part)))
@@ -94,17 +97,13 @@ def test_the_mean_imbalance_is_over_every_tuple(chosen, cut):
 @pytest.mark.parametrize("samples", [1, 3, 10])
 @pytest.mark.parametrize("cut", [1000, 100_000])
 def test_samples_are_evenly_spread_bounded_and_end_with_the_end(tuples, samples, cut):
-    load, knowing = Load(3, samples), Load(3, samples, tuples)
-    chosen, times = np.zeros(tuples, np.int32), np.arange(tuples) * 0.5
-    for i in range(0, tuples, cut):
-        load.add(chosen[i : i + cut], times[i : i + cut])
-        knowing.add(chosen[i : i + cut], times[i : i + cut])
-    taken = load.samples
-    assert knowing.samples == taken  # to know the length beforehand changes nothing
+    stream = Given((1,) * tuples, times=tuple(np.arange(tuples) * 0.5), cut=cut)
+    (result,) = simulate(stream, [make("hash", 3)], samples=samples)
+    taken = result.samples
     at = [sample.tuples for sample in taken]
     assert at[-1] == tuples
     assert len(taken) <= 2 * samples
-    assert len(taken) >= min(samples, tuples // FIRST_SAMPLE_EVERY)
+    assert len(taken) >= min(samples, tuples // FIRST_DISTANCE)
     distances = np.diff([0, *at])
     assert len(set(distances[:-1].tolist())) <= 1
     assert 0 < distances[-1] <= distances[0]
@@ -112,25 +111,33 @@ def test_samples_are_evenly_spread_bounded_and_end_with_the_end(tuples, samples,
     assert [sample.max_load for sample in taken] == at
 
 
-def test_looking_at_the_samples_does_not_change_them():
-    load = Load(3, 2)
-    for _ in range(40):
-        load.add(np.zeros(100, np.int32), np.zeros(100))
-        assert load.samples[-1].tuples == load.tuples
-    fresh = Load(3, 2)
-    fresh.add(np.zeros(4000, np.int32), np.zeros(4000))
-    assert load.samples == fresh.samples
+def kept_of(tuples, samples, cut, length=None):
+    """The numbers of tuples at which samples are kept."""
+    sampling, done = Sampling(samples, length), 0
+    for i in range(0, tuples, cut):
+        for piece in sampling.pieces(min(cut, tuples - i)):
+            done += piece.stop - piece.start
+            if sampling.is_due:
+                sampling.keep(done)
+    return sampling.kept
+
+
+@given(tuples=st.integers(0, 20_000), samples=st.integers(1, 12), cut=st.integers(1, 30_000))
+@settings(max_examples=50)
+def test_which_samples_are_kept_depends_on_neither_the_cuts_nor_a_known_length(tuples, samples, cut):
+    expected = kept_of(tuples, samples, 20_000)
+    assert kept_of(tuples, samples, cut) == kept_of(tuples, samples, cut, tuples) == expected
 
 
 # ---------------------------------------------------------------- the edges
 
 
 @every_scheme
-def test_no_tuples_are_perfectly_balanced(name):
+def test_no_tuples_have_no_balance(name):
     (result,) = simulate(NOTHING, [scheme_for(name, 5, np.empty(0, np.uint64))], sources=3, estimation="probe:1")
     assert (result.tuples, result.keys, result.p1, result.replicas, result.replicas_lower_bound) == (0, 0, 0, 0, 0)
     assert (result.imbalance, result.imbalance_fraction, result.mean_imbalance_fraction) == (0, 0, 0)
-    assert result.max_over_mean == 1.0
+    assert result.max_over_mean is None
     assert result.load == [0] * 5
     assert result.samples == []
 
@@ -194,13 +201,14 @@ def test_more_sources_than_tuples_are_all_right():
     assert sum(by_key.load) == 30
 
 
-def test_frequencies_are_those_of_the_keys():
+def test_count_keys_counts_every_key_the_most_frequent_first():
     stream = Zipf(1.2, 50, 500)
     numbers = np.concatenate([chunk.keys for chunk in stream.chunks()])
-    keys = frequencies(stream)
+    counted = count_keys(stream)
     values, counts = np.unique(numbers, return_counts=True)
     expected = dict(zip(ids(values).tolist(), counts.tolist(), strict=True))
-    assert dict(zip(keys.ids.tolist(), keys.counts.tolist(), strict=True)) == expected
+    assert dict(zip(counted.key_ids.tolist(), counted.counts.tolist(), strict=True)) == expected
+    assert counted.counts.tolist() == sorted(counts.tolist(), reverse=True)
 
 
 def test_keys_of_any_kind_are_routed_by_their_ids():

@@ -11,7 +11,7 @@ import pytest
 
 from command import runner
 from unskew import SCHEMES, Router, candidate, key_ids, make, salts_for
-from unskew.simulate import Keys
+from unskew.simulate.metrics import KeyCounter
 
 KEYS = ["a", None, "", "ü", "a", "日本", "b", "a", "x" * 5000, "a", "c", None]
 TABLE = {"id": list(range(12)), "k": KEYS, "other": [None, "x"] * 6, "at": [float(i) for i in range(12)]}
@@ -26,12 +26,11 @@ def run(capsys, monkeypatch, tmp_path):
 
 def scheme_of(name, workers, ids, **parameters):
     """As the command makes it: an offline scheme knows the keys in their order of arrival."""
-    entry = SCHEMES[name]
-    if not entry.offline:
+    if not SCHEMES[name].offline:
         return make(name, workers, **parameters)
-    keys = Keys()
-    keys.rows(ids)
-    return entry.type.fit(workers, keys.ids, keys.counts)
+    counter = KeyCounter()
+    counter.count(ids)
+    return SCHEMES[name].type.fit(workers, counter.ids, counter.counts)
 
 
 def check_decisions(routed, keys, scheme):

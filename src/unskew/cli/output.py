@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +20,8 @@ notes = Console(stderr=True, highlight=False)
 MOST_BARS = 64
 EIGHTHS = " ▁▂▃▄▅▆▇█"
 PLAIN_EIGHTHS = " .:-=+*%#"  # for a terminal that has ASCII only
+LINE_EVERY = 30.0  # seconds between two lines of progress where there is no terminal for a bar
+UNITS = (("year", 365 * 86_400), ("day", 86_400), ("hour", 3600), ("minute", 60), ("second", 1))
 
 
 def print_json(value: Any) -> None:
@@ -37,7 +40,14 @@ def _without_infinity(value: Any) -> Any:
 
 @contextmanager
 def progress_bar(title: str, total: int | None) -> Iterator[Report]:
-    """A progress bar on standard error, gone when done; yields the function to report progress with."""
+    """Show progress on standard error; yields the function to report it with.
+
+    On a terminal that is a bar, gone when done. Elsewhere (a log, a pipe) it is a line now and then, so that nobody
+    waits for years without knowing it.
+    """
+    if not notes.is_terminal:
+        yield _ProgressLines(title, total).report
+        return
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -45,9 +55,36 @@ def progress_bar(title: str, total: int | None) -> Iterator[Report]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress:
+    with Progress(*columns, console=notes, transient=True) as progress:
         task = progress.add_task(title, total=total)
         yield lambda done: progress.update(task, advance=done)
+
+
+class _ProgressLines:
+    """Progress as a line every `LINE_EVERY` seconds, none for what is done sooner."""
+
+    def __init__(self, title: str, total: int | None) -> None:
+        self._title, self._total, self._done = title, total, 0
+        self._started = self._last = time.monotonic()
+
+    def report(self, done: int) -> None:
+        self._done += done
+        now = time.monotonic()
+        if now - self._last < LINE_EVERY or self._done == self._total:
+            return
+        self._last = now
+        left = ""
+        if self._total is not None and self._done:
+            seconds = (now - self._started) * (self._total - self._done) / self._done
+            left = f" of {self._total:,}, about {_duration(seconds)} left"
+        notes.print(f"{self._title}: {self._done:,} done{left}", markup=False, soft_wrap=True)
+
+
+def _duration(seconds: float) -> str:
+    """In the largest unit of which there are two or more, such as ``90 minutes``; from 1 second on."""
+    name, length = next((unit for unit in UNITS if seconds >= 2 * unit[1]), UNITS[-1])
+    number = max(1, round(seconds / length))
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
 
 
 def group_size(values: int, width: int = MOST_BARS) -> int:

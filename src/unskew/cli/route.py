@@ -17,7 +17,8 @@ from unskew.cli.output import check_can_write, console, print_json, progress_bar
 from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.hashing import key_ids
-from unskew.simulate import Keys, frequencies
+from unskew.plan import Frequencies
+from unskew.simulate import count_keys
 from unskew.simulate.simulator import Progress
 from unskew.streams import CHUNK, File
 from unskew.streams.files import TABLES, kind_of, seconds, table_batches, table_columns
@@ -54,11 +55,11 @@ def route(
         raise InputError("out: must be another file than --in")
     check_can_write(out, force)
 
-    def count_keys() -> Keys:
+    def count_all() -> Frequencies:
         with progress_bar("counting keys", stream.length) as done:
-            return frequencies(stream, done)
+            return count_keys(stream, done)
 
-    (chosen,) = make_schemes([scheme], workers, param or [], count_keys)
+    (chosen,) = make_schemes([scheme], workers, param or [], count_all)
     with progress_bar("routing", stream.length) as done:
         rows = _write(_routed(stream, chosen, done), out)
     if as_json:

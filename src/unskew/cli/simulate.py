@@ -14,9 +14,10 @@ from unskew import simulate as simulator
 from unskew.cli.choosing import make_queues, make_schemes
 from unskew.cli.output import check_can_write, console, group_size, notes, print_json, progress_bar, sparkline
 from unskew.contract import Listening, Scheme, can
+from unskew.plan import Frequencies
 from unskew.plots import check_picture, save_runs
 from unskew.registry import lookup, registration_of
-from unskew.simulate import Keys, Queues, Result, parse_event
+from unskew.simulate import Queues, Result, parse_event
 from unskew.streams import parse
 
 DEFAULT_STREAM = "zipf(z=1.0, keys=10_000, tuples=1_000_000)"
@@ -52,12 +53,15 @@ def simulate(
         ),
     ] = None,
     rate: Annotated[
-        float | None, typer.Option(help="The same, but at so many tuples a second. Neither: at the stream's own times.")
+        float | None,
+        typer.Option(help="The same, but so many tuples per second. Neither: at the stream's own times."),
     ] = None,
     capacity: Annotated[
-        str,
-        typer.Option(help="Tuples a second that a worker executes: 5 for all, or 0-2:5 for workers 0 to 2 (others 1)."),
-    ] = "",
+        list[str] | None,
+        typer.Option(
+            help="Tuples per second that a worker executes: 5 for all; or for some, 0-2:5,7:3 (workers 0 to 2, and 7)."
+        ),
+    ] = None,
     queue_bound: Annotated[
         int | None, typer.Option(help="Most tuples at a worker; the stream waits while there is no room.")
     ] = None,
@@ -74,7 +78,7 @@ def simulate(
     seed: Annotated[int, typer.Option(help="Seed of a generated stream that names none.")] = 0,
     plot: Annotated[Path | None, typer.Option(help="Write a picture (.png, .svg or .pdf) of balance and load.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Let --plot replace a file.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a run, each on a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object per run, each on a line.")] = False,
 ) -> None:
     """Route a stream with one or more schemes and measure balance and replicas; with queues also latency.
 
@@ -93,12 +97,12 @@ def simulate(
         check_picture(plot)
         check_can_write(plot, force)
 
-    queues = make_queues(capacity, rate, utilisation, queue_bound, feedback_delay)
+    queues = make_queues(capacity or [], rate, utilisation, queue_bound, feedback_delay)
     events = [(text, parse_event(text)) for text in event or []]
 
-    def count_keys() -> Keys:
+    def count_keys() -> Frequencies:
         with progress_bar("counting keys", tuples.length) as done:
-            return simulator.frequencies(tuples, done)
+            return simulator.count_keys(tuples, done)
 
     schemes = make_schemes(scheme or ["hash", "shuffle", "pkg"], workers, param or [], count_keys)
     with progress_bar("routing", tuples.length) as done:
@@ -132,26 +136,32 @@ def _remark(results: Sequence[Result], schemes: Sequence[Scheme], queues: Queues
     deaf = [registration_of(scheme).name for scheme in schemes if can(scheme, Listening)]
     if deaf and queues is None:
         listen = f"{', '.join(dict.fromkeys(deaf))} {'listens' if len(set(deaf)) == 1 else 'listen'} to workers"
+        hears = "hears" if len(set(deaf)) == 1 else "hear"
         notes.print(
-            f"{listen}; without --rate, --utilisation or --capacity nobody tells anything", style="dim", soft_wrap=True
+            f"{listen}, but {hears} nothing here: workers report only with --rate, --utilisation or --capacity",
+            style="dim",
+            soft_wrap=True,
         )
     late, tuples = results[0].late or 0, results[0].tuples
-    if 2 * late > tuples:
+    if not tuples:
+        notes.print("the stream has no tuples: there is no balance to measure", style="dim", soft_wrap=True)
+    if MUCH_LATE * tuples < late:
         came = f"{late:,} of {tuples:,} tuples came late, after one of a later time, and count as of that time"
         notes.print(f"{came}: is the stream sorted by time?", style="dim", soft_wrap=True)
 
 
 NARROWEST_NAME = 8  # columns for the names of schemes, which fold where there is no room; numbers are always whole
 PREFIXES = {-3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P", 6: "E"}  # powers of 1000
+MUCH_LATE = 0.01  # of all tuples: a few late ones are nothing to remark on
 LEGEND = """max/mean: highest load over mean load. I: highest load less the mean, as a share of
 all tuples, at the end and averaged through time. replicas: (worker, key) pairs;
-xKG: over one a key; xbound: over the fewest that allow perfect balance ({bound:,}).
-M/s: million tuples routed and measured a second."""
+xKG: replicas per key; xbound: over the fewest that allow perfect balance ({bound:,}).
+M/s: million tuples routed and measured per second."""
 
 
 QUEUE_LEGEND = """latency: seconds from arrival until done, mean and percentiles{how}. queue: the most
 tuples ever at a worker. max U: work asked of a worker over what it can do.
-done/s: throughput. makespan: seconds from the first arrival until all is done.
+done/s: tuples done per second. makespan: seconds from the first arrival until all is done.
 m, u, n: thousandths, millionths, billionths; k, M, G: thousands and so on."""
 CHANGED_LEGEND = "Workers came or went: max/mean and I(m) are of those there, since the last time."
 
@@ -166,7 +176,7 @@ def _show(results: list[Result]) -> None:
     names = [name_of(result) for result in results]
     rows = [
         (
-            f"{result.max_over_mean:.3f}",
+            "-" if result.max_over_mean is None else f"{result.max_over_mean:.3f}",
             f"{result.imbalance_fraction:.1e}",
             f"{result.mean_imbalance_fraction:.1e}",
             f"{result.replicas:,}",

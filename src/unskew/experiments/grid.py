@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.registry import lookup, registration_of
-from unskew.simulate import Queues, Result, frequencies, simulate
+from unskew.simulate import Queues, Result, count_keys, simulate
 from unskew.streams import Stream
 
 POLL_SECONDS = 0.5
@@ -68,11 +68,20 @@ class Job(NamedTuple):
 def _fitted(schemes: Sequence[Any], stream: Stream) -> list[Scheme]:
     if not any(isinstance(scheme, Fit) for scheme in schemes):
         return list(schemes)
-    keys = frequencies(stream)
+    counted = count_keys(stream)
     return [
-        lookup(scheme.name).type.fit(scheme.workers, keys.ids, keys.counts) if isinstance(scheme, Fit) else scheme
+        lookup(scheme.name).type.fit(scheme.workers, counted.key_ids, counted.counts)
+        if isinstance(scheme, Fit)
+        else scheme
         for scheme in schemes
     ]
+
+
+def max_over_mean(result: Result) -> float:
+    """The highest load over the mean load of a run that had tuples, as every run of a grid has."""
+    if result.max_over_mean is None:
+        raise ValueError(f"no tuple of {result.stream} was routed by {result.scheme}")
+    return result.max_over_mean
 
 
 class Outcome(NamedTuple):

@@ -1,7 +1,10 @@
-"""What happens between two tuples, in order of time, and where a chunk of tuples is cut for it."""
+"""What happens between two tuples, in order of time: reports, events and probes.
+
+The *stream's clock* shows the latest time seen. Positions are those of tuples within a chunk.
+"""
 
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -9,67 +12,68 @@ import numpy as np
 from unskew.contract import Times
 
 
-class Entry(Protocol):
-    """One kind of thing that happens. All methods speak of the chunk that `begin` announced."""
+class Clock:
+    """The latest time seen: a tuple with a time before an earlier one's counts as of that one's time."""
+
+    def __init__(self) -> None:
+        self._latest = -np.inf
+        self.late = 0  # such tuples so far
+
+    def follow(self, times: Times) -> Times:
+        """Take in the times of the next tuples; returns what the clock shows at each."""
+        if not len(times):
+            return times
+        shown = np.maximum(np.maximum.accumulate(times), self._latest)
+        self._latest = float(shown[-1])
+        self.late += int(np.count_nonzero(times < shown))
+        return shown
+
+
+class Item(Protocol):
+    """One kind of thing that happens, once or again and again. `begin` announces the chunk that the others speak of."""
 
     def begin(self, clock: Times, first: int) -> None:
-        """A chunk is to come: `clock` is the latest time seen up to each tuple, `first` the number of the first one."""
+        """A chunk comes: `clock` is what the clock shows at each tuple, `first` the number of its first tuple."""
 
-    def due(self, place: int) -> float:
-        """When it happens next, if that is before the tuple at `place`; else infinity."""
+    def due(self, position: int) -> float:
+        """When it happens next, if that is before the tuple at `position`; else infinity."""
 
-    def happen(self, place: int, undisturbed: float) -> None:
-        """Let it happen; no other entry is due before `undisturbed`."""
+    def happen(self, position: int, undisturbed: float) -> None:
+        """Let it happen, before the tuple at `position`. No other item is due before the moment `undisturbed`."""
 
-    def cut(self, place: int) -> int:
-        """The place of the first tuple, from `place` on, before which it happens next, or the chunk's length."""
+    def next_cut(self, position: int) -> int:
+        """The position of the first tuple, from `position` on, before which it happens; or the chunk's length."""
 
 
 class Agenda:
-    """Entries; of those that are due at the same time, the one that stands first comes first."""
+    """Items; of those that are due at the same moment, the one that stands first comes first."""
 
-    def __init__(self, entries: Sequence[Entry]) -> None:
-        self._entries = entries
-        self._latest = -np.inf
-        self.late = 0  # tuples with a time before an earlier one's
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = items
+        self._length = 0  # of the chunk
 
-    @property
-    def empty(self) -> bool:
-        return not self._entries
+    def begin(self, clock: Times, first: int) -> None:
+        """A chunk comes: `clock` is what the clock shows at each tuple, `first` the number of its first tuple."""
+        self._length = len(clock)
+        for item in self._items:
+            item.begin(clock, first)
 
-    def clock(self, times: Times) -> Times:
-        """The latest time seen up to each tuple."""
-        clock = np.maximum.accumulate(times) if len(times) else times
-        clock = np.maximum(clock, self._latest)
-        self._latest = float(clock[-1]) if len(clock) else self._latest
-        self.late += int(np.count_nonzero(times < clock))
-        return clock
-
-    def segments(self, clock: Times, first: int) -> Iterator[slice]:
-        """The chunk in segments, between which everything happens when it is due."""
-        if not self._entries:
-            yield slice(0, len(clock))
-            return
-        for entry in self._entries:
-            entry.begin(clock, first)
-        place = 0
-        while place < len(clock):
-            self._catch_up(place)
-            stop = min(entry.cut(place) for entry in self._entries)
-            yield slice(place, stop)
-            place = stop
-
-    def _catch_up(self, place: int) -> None:
-        while True:
-            dues = [entry.due(place) for entry in self._entries]
+    def let_happen(self, position: int) -> None:
+        """Let everything happen that is due before the tuple at `position`."""
+        while self._items:
+            dues = [item.due(position) for item in self._items]
             first = dues.index(min(dues))
             if dues.pop(first) == np.inf:
                 return
-            self._entries[first].happen(place, min(dues, default=np.inf))
+            self._items[first].happen(position, min(dues, default=np.inf))
+
+    def next_cut(self, position: int) -> int:
+        """Up to which position nothing is due once `let_happen` has been called for `position`."""
+        return min((item.next_cut(position) for item in self._items), default=self._length)
 
 
 class Periodic:
-    """Happens whenever a multiple of `period` has been passed, first after the first tuple."""
+    """An item that happens whenever the clock passes a multiple of `period`, first after the first tuple."""
 
     def __init__(self, period: float) -> None:
         self._period = period
@@ -85,13 +89,13 @@ class Periodic:
     def start(self, time: float) -> None:
         """The first tuple comes."""
 
-    def due(self, place: int) -> float:
-        return (self._tick + 1) * self._period if self._ticks[place] > self._tick else np.inf
+    def due(self, position: int) -> float:
+        return (self._tick + 1) * self._period if self._ticks[position] > self._tick else np.inf
 
-    def happen(self, place: int, undisturbed: float) -> None:
+    def happen(self, position: int, undisturbed: float) -> None:
         raise NotImplementedError
 
-    def cut(self, place: int) -> int:
+    def next_cut(self, position: int) -> int:
         return int(np.searchsorted(self._ticks, self._tick, side="right"))
 
 
@@ -106,11 +110,11 @@ class Probe(Periodic):
         super().begin(clock, first)
         self._clock = clock
 
-    def due(self, place: int) -> float:
-        return float(self._clock[place]) if self._ticks[place] > self._tick else np.inf
+    def due(self, position: int) -> float:
+        return float(self._clock[position]) if self._ticks[position] > self._tick else np.inf
 
-    def happen(self, place: int, undisturbed: float) -> None:
-        self._tick = float(self._ticks[place])
+    def happen(self, position: int, undisturbed: float) -> None:
+        self._tick = float(self._ticks[position])
         self._probe()
 
 
@@ -118,19 +122,20 @@ class Numbered:
     """Actions, each after a number of tuples; in the order given where numbers are equal."""
 
     def __init__(self, actions: Sequence[tuple[int, Callable[[float], None]]]) -> None:
-        self._actions = sorted(actions, key=lambda action: action[0])
+        self._actions = deque(sorted(actions, key=lambda action: action[0]))
         self._clock, self._first = np.zeros(0), 0
 
     def begin(self, clock: Times, first: int) -> None:
         self._clock, self._first = clock, first
 
-    def due(self, place: int) -> float:
-        return float(self._clock[place]) if self.cut(place) <= place else np.inf
+    def due(self, position: int) -> float:
+        return float(self._clock[position]) if self.next_cut(position) <= position else np.inf
 
-    def happen(self, place: int, undisturbed: float) -> None:
-        self._actions.pop(0)[1](float(self._clock[place]))
+    def happen(self, position: int, undisturbed: float) -> None:
+        _, action = self._actions.popleft()
+        action(float(self._clock[position]))
 
-    def cut(self, place: int) -> int:
+    def next_cut(self, position: int) -> int:
         return min(len(self._clock), self._actions[0][0] - self._first) if self._actions else len(self._clock)
 
 
@@ -148,14 +153,14 @@ class Timed:
     def begin(self, clock: Times, first: int) -> None:
         self._clock = clock
 
-    def due(self, place: int) -> float:
-        return self._actions[0][0] if self._actions and self._actions[0][0] <= self._clock[place] else np.inf
+    def due(self, position: int) -> float:
+        return self._actions[0][0] if self._actions and self._actions[0][0] <= self._clock[position] else np.inf
 
-    def happen(self, place: int, undisturbed: float) -> None:
+    def happen(self, position: int, undisturbed: float) -> None:
         time, action = self._actions.popleft()
         action(time)
 
-    def cut(self, place: int) -> int:
+    def next_cut(self, position: int) -> int:
         if not self._actions:
             return len(self._clock)
         return int(np.searchsorted(self._clock, self._actions[0][0], side="left"))

@@ -33,12 +33,39 @@ RULE = (
 
 @dataclass(frozen=True)
 class Event:
-    """At one moment: after `after` tuples, or at `time`, a second of the stream's clock.
+    """What happens to workers at one moment of a simulation.
 
-    `what` is "add" (`count` workers join, with the next free names), "remove" (the `workers` get no more tuples, and
-    finish what they have), "crash" (the same, but what they have is lost, their state too), or "capacity" (of workers
-    by name, as in `Queues`; the others keep theirs). Names are never used again. An event that is due only after the
-    last tuple has arrived does not take place.
+    An event that is due only after the last tuple has arrived does not take place.
+
+    Parameters
+    ----------
+    what
+        "add": `count` workers join, with the next free names; names are never used again. "remove": the `workers` get
+        no more tuples, and finish what they have. "crash": the same, but what they have is lost, their state too.
+        "capacity": workers become faster or slower.
+    after
+        The event takes place after so many tuples; or else
+    time
+        at this second of the stream's clock.
+    workers
+        The names of those that leave.
+    count
+        How many join.
+    capacity
+        Of workers by name, as in `Queues`; the others keep theirs.
+
+    Examples
+    --------
+    >>> from unskew import make
+    >>> from unskew.simulate import Event, simulate
+    >>> from unskew.streams import Zipf
+    >>> events = [Event("add", after=3000, count=2), Event("remove", time=6.0, workers=[0])]
+    >>> print(*events, sep="; ")
+    t=3000 add 2; t=6s remove 0
+    >>> stream = Zipf(z=1.0, keys=1000, tuples=9000, rate=1000)
+    >>> (result,) = simulate(stream, [make("shuffle", 3)], events=events)
+    >>> result.load, result.members
+    ([1600, 2350, 2350, 1350, 1350], [1, 2, 3, 4])
     """
 
     what: str
@@ -90,7 +117,19 @@ class Event:
 
 
 def parse_event(text: str) -> Event:
-    """An Event from ``t=6M capacity 0-4:2``, ``t=3M add``, ``t=30s remove 3`` or ``t=3M crash 3,5-7``."""
+    """Read an `Event` from a text.
+
+    Parameters
+    ----------
+    text
+        Such as ``t=6M capacity 0-4:2``, ``t=3M add``, ``t=30s remove 3`` or ``t=3M crash 3,5-7``: after 6 or 3 million
+        tuples, or at second 30 of the stream's clock.
+
+    Examples
+    --------
+    >>> parse_event("t=3M crash 3,5-7").workers
+    (3, 5, 6, 7)
+    """
     found = EVENT.fullmatch(text) if isinstance(text, str) else None
     if found is None or found[2] not in WHAT:
         raise InputError(f"event: {RULE}, not {text!r}")

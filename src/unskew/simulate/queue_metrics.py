@@ -4,7 +4,7 @@ Latency is from a tuple's arrival in the queue until it is done. Utilisation U_w
 it can do (Consistent Grouping, section VI, "assigned tuples over capacity"): the seconds of work in its tuples over
 the seconds that it was there, by the stream's clock; infinity where it got work in no time at all. While it is above 1
 the queue grows, up to its bound where it has one, and then the stream waits, which its clock does not count. Throughput
-is tuples done a second. The makespan is from the first arrival until the last tuple is done; nothing else is as
+is tuples done per second. The makespan is from the first arrival until the last tuple is done; nothing else is as
 sensitive to one slow or overloaded worker.
 """
 
@@ -14,10 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.contract import Times
+from unskew.contract import Sources, Times, Workers
 from unskew.members import Names
 from unskew.simulate.latency import NOTHING, Snapshot
-from unskew.simulate.metrics import Spread
 from unskew.simulate.queues import Capacities, Queues
 from unskew.simulate.workers import QueuedWorkers
 
@@ -52,14 +51,14 @@ class QueueSample(NamedTuple):
     recent_utilisation_min: float
 
 
-class _Moment(NamedTuple):
-    """A sample before it is compared with the one before it."""
+class Look(NamedTuple):
+    """A sample that is yet to be compared with the one before it."""
 
     sample: QueueSample
     now: float  # by the workers' clock, from the first arrival on
     latencies: Snapshot
 
-    def after(self, earlier: "_Moment | None") -> QueueSample:
+    def after(self, earlier: "Look | None") -> QueueSample:
         done, now, latencies = (0, 0.0, NOTHING) if earlier is None else (earlier.sample.done, *earlier[1:])
         seconds = self.now - now
         throughput = (self.sample.done - done) / seconds if seconds > 0 else None
@@ -68,37 +67,26 @@ class _Moment(NamedTuple):
 
 
 class QueueRun:
-    """The queues of one run: `workers` workers at the start, `names` in all, those that join later included.
+    """The queues of one run: `workers` workers at the start, `names` in all, those that join later included."""
 
-    `spread` is the number of samples, and the length of the stream where it is known.
-    """
-
-    def __init__(
-        self, queues: Queues, workers: int, names: int, spread: tuple[int, int | None], listening_sources: int
-    ) -> None:
+    def __init__(self, queues: Queues, workers: int, names: int, listening_sources: int) -> None:
         self._capacity = queues.capacities(names)
         self.rate = queues.rate_for(workers, self._capacity)
         self.workers = QueuedWorkers(1.0 / self._capacity, queues.bound, listening_sources)
         self._bound = queues.bound
-        self._samples = Spread(spread[0], self._sample, spread[1])
         self._tuples = 0
         self._start = self._time = 0.0  # of the first and of the latest arrival
         self._joined = np.where(np.arange(names) < workers, -np.inf, np.inf)
         self._left = np.full(names, np.inf)
         self._last_look: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None  # work, presence
 
-    def times(self, first: int, times: Times) -> Times:
-        """When the tuples of a chunk arrive, of which the first is number `first`."""
-        return times if self.rate is None else np.arange(first, first + len(times)) / self.rate
-
-    def serve(self, chosen: npt.NDArray[np.int32], times: Times, sources: npt.NDArray[np.int32]) -> None:
-        """Tuples arrive at the workers named `chosen`."""
-        if not self._tuples and len(times):
+    def serve(self, names: Workers, times: Times, sources: Sources) -> None:
+        """At least one tuple arrives, at the workers called `names`; `sources` may be empty where no source listens."""
+        if not self._tuples:
             self._start = float(times[0])
-        for piece in self._samples.pieces(len(chosen)):
-            self.workers.serve(chosen[piece], times[piece], sources[piece] if len(sources) else sources)
-            self._tuples += piece.stop - piece.start
-            self._time = float(times[piece.stop - 1])
+        self.workers.serve(names, times, sources)
+        self._tuples += len(names)
+        self._time = float(times[-1])
 
     def join(self, names: Names, time: float) -> None:
         self._joined[names] = time
@@ -136,7 +124,8 @@ class QueueRun:
     def _present(self) -> npt.NDArray[np.bool_]:
         return (self._joined <= self._time) & (self._left == np.inf)
 
-    def _sample(self) -> _Moment:
+    def look(self) -> Look:
+        """Take a sample: what is finished by now is accounted for first."""
         workers = self.workers
         workers.settle(self._time)
         present = self._present
@@ -164,12 +153,11 @@ class QueueRun:
             recent_utilisation_max=float(recent.max()),
             recent_utilisation_min=float(recent.min()),
         )
-        return _Moment(sample, self._time - self._start + workers.stalled, workers.latencies.snapshot())
+        return Look(sample, self._time - self._start + workers.stalled, workers.latencies.snapshot())
 
-    def result(self, names: int) -> dict[str, Any]:
-        """The fields of a Result, after all queues have run empty; `names` workers have been there in all."""
-        moments: list[_Moment | None] = [None, *self._samples.samples]
-        samples = [moment.after(earlier) for earlier, moment in zip(moments, moments[1:], strict=False) if moment]
+    def finish(self, names: int, looks: Sequence[Look]) -> dict[str, Any]:
+        """Let all queues run empty; returns the fields of a Result. `names` workers have been there in all."""
+        samples = [look.after(looks[i - 1] if i else None) for i, look in enumerate(looks)]
         workers, utilisation, present = self.workers, self._utilisation(), self._present
         highest, mean = float(utilisation[present].max()), float(utilisation[present].mean())
         waiting = samples[-1].waiting if samples else 0

@@ -3,18 +3,33 @@
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from unskew.simulate.metrics import Sample
+from unskew.simulate.load import Sample
 from unskew.simulate.queue_metrics import QueueSample
 
 
 @dataclass(frozen=True)
 class Result:
-    """One scheme on one stream. Names as in the papers; "fraction" means divided by the number of tuples m.
+    """What `simulate` measured of one scheme on one stream.
+
+    Names are those of the papers; "fraction" means divided by the number of tuples m.
 
     Where workers come and go: `imbalance`, `imbalance_fraction` and `max_over_mean` are of the workers that are there
     at the end, and count from the last time that one came or went. The average imbalance is over the whole stream, each
     I(t) in that sense. `load` is by worker name and of the whole stream. `replicas` are the distinct (worker name, key)
     pairs that ever were, those of workers that left or crashed included (so does FISH, section 6.5).
+
+    Examples
+    --------
+    >>> from unskew import make
+    >>> from unskew.simulate import Result, simulate
+    >>> from unskew.streams import Zipf
+    >>> (result,) = simulate(Zipf(z=1.0, keys=100, tuples=1000), [make("pkg", 4)])
+    >>> result.load
+    [250, 251, 250, 249]
+    >>> result.max_over_mean == max(result.load) / (result.tuples / result.workers)
+    True
+    >>> Result.from_dict(result.to_dict()) == result
+    True
     """
 
     scheme: str
@@ -30,9 +45,9 @@ class Result:
     imbalance: float  # I(m)
     imbalance_fraction: float  # I(m)/m
     mean_imbalance_fraction: float  # average over t of I(t), divided by m
-    max_over_mean: float  # highest load over mean load
+    max_over_mean: float | None  # highest load over mean load; None where there were no tuples
     replicas: int | None
-    replicas_over_kg: float | None  # key grouping has one replica a key
+    replicas_over_kg: float | None  # key grouping has one replica per key
     replicas_lower_bound: int | None  # for perfect balance
     replicas_over_lower_bound: float | None
     agreement: float | None  # share of tuples on which the sources decide as the global oracle does
@@ -46,7 +61,7 @@ class Result:
     members: list[int] | None = None  # names of the workers that are there at the end
     events: list[str] | None = None  # those that took place
     # where workers have queues; times are seconds
-    rate: float | None = None  # tuples a second; None for the stream's own times
+    rate: float | None = None  # tuples per second; None for the stream's own times
     capacity: list[float] | None = field(default=None, repr=False)  # of each worker by name, at the end
     queue_bound: int | None = None
     done: int | None = None  # tuples executed: all but those lost
@@ -62,7 +77,7 @@ class Result:
     utilisation: list[float] | None = field(default=None, repr=False)  # of each worker by name; inf: work in no time
     utilisation_max: float | None = None  # of the workers that are there at the end
     utilisation_imbalance: float | None = None  # highest less mean, of these
-    throughput: float | None = None  # tuples done a second, until the last is done
+    throughput: float | None = None  # tuples done per second, until the last is done
     makespan: float | None = None  # from the first arrival until the last tuple is done
     stalled: float | None = None  # seconds that the stream waited for room in a queue
     queue_samples: list[QueueSample] | None = field(default=None, repr=False)
@@ -79,7 +94,7 @@ class Result:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> "Result":
-        """The result that `to_dict` told of."""
+        """The result that `to_dict` was called on."""
         samples = [Sample(**sample) for sample in values["samples"]]
         queued = values["queue_samples"]
         queue_samples = None if queued is None else [QueueSample(**sample) for sample in queued]

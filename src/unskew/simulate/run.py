@@ -1,31 +1,33 @@
-"""One scheme on its way through a stream: routers, workers that come and go, their queues, and the metrics."""
+"""One scheme on its way through a stream: routers, workers that come and go, their queues, and the metrics.
+
+`Run.take` is the way of a chunk; all else is called from there, or sets up what it needs.
+"""
 
 import time as clock
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.contract import Described, Scheme, Times, Workers, can
+from unskew.contract import Described, Scheme, Sources, Workers, can
 from unskew.errors import InputError
-from unskew.hashing import KeyIds
-from unskew.members import Names, carried_over
 from unskew.registry import registration_of
 from unskew.router import Router
-from unskew.simulate.agenda import Agenda, Entry, Numbered, Probe, Timed
+from unskew.simulate.agenda import Agenda, Clock, Item, Numbered, Probe, Timed
+from unskew.simulate.crew import Crew
 from unskew.simulate.estimation import Estimation
 from unskew.simulate.events import Event, names_needed
-from unskew.simulate.feedback import Feedback
-from unskew.simulate.metrics import Keys, Load, Replicas, replicas_lower_bound
-from unskew.simulate.queue_metrics import QueueRun
+from unskew.simulate.load import Load, Sample
+from unskew.simulate.metrics import KeyCounter, Replicas, Rows, replicas_lower_bound
+from unskew.simulate.queue_metrics import Look, QueueRun
 from unskew.simulate.queues import Queues, parse_capacity
-from unskew.simulate.rehearsal import members_after, rehearse, tell
+from unskew.simulate.rehearsal import rehearse
+from unskew.simulate.reporting import Reporting
 from unskew.simulate.result import Result
+from unskew.simulate.sampling import Sampling
+from unskew.simulate.tuples import Tuples
 from unskew.simulate.workers import NO_SOURCES
-
-Positions = slice | npt.NDArray[np.intp]  # which tuples of a segment enter at one source
 
 
 class Setting(NamedTuple):
@@ -42,117 +44,110 @@ class Setting(NamedTuple):
 
 
 class Run:
+    """One scheme, from the first chunk (`take`) to its `result`."""
+
     def __init__(self, scheme: Scheme, setting: Setting) -> None:
         self._scheme, self._setting = scheme, setting
         names = names_needed(scheme.workers, setting.events, setting.queues)
         shared = setting.estimation.kind == "global"
         self._routers = [Router(scheme, source=source) for source in range(1 if shared else setting.sources)]
         self._oracle = Router(scheme) if setting.oracle else None
-        self._load = Load(scheme.workers, setting.samples, setting.length)
-        self._load_before = np.zeros(names, np.int64)  # by name, before workers last came or went
-        self._members: Names | None = None  # by index; None while each name is the index
-        self._next_name = scheme.workers
+        self._agreed = 0  # tuples on which the sources decided as the oracle did
+        self._crew = Crew(scheme.workers)
+        self._load = Load(scheme.workers, names)
         self._replicas = Replicas(names) if setting.replicas else None
-        listening = setting.queues is not None and self._routers[0].listens
-        if listening and setting.oracle:
+        self._listening = setting.queues is not None and self._routers[0].listens
+        if self._listening and setting.oracle:
             raise InputError("oracle: a scheme that listens to workers has none: the oracle sends them no tuples")
         self._queues = None
         if setting.queues is not None:
-            senders = len(self._routers) if listening else 0
-            spread = (setting.samples, setting.length)
-            self._queues = QueueRun(setting.queues, scheme.workers, names, spread, senders)
-        rehearse(scheme, setting.events, None if self._queues is None else self._queues.rate, setting.length)
-        self._listening = listening
-        self._carried = np.zeros(scheme.workers, np.int64)  # what a probe adds: loads from before the last change
-        self._agreed = 0
+            listeners = len(self._routers) if self._listening else 0
+            self._queues = QueueRun(setting.queues, scheme.workers, names, listeners)
+        rehearse(scheme, setting.events, None if self._queues is None else self._queues.rate)
+        self._sampling: Sampling[tuple[Sample, Look | None]] = Sampling(setting.samples, setting.length)
         self._took_place: list[str] = []
-        self._agenda = Agenda(self._entries())
+        self._agenda = Agenda(self._items())
+        probing = setting.estimation.kind == "probe"
+        self._clock = Clock() if setting.queues is not None or setting.events or probing else None
         self._seconds = 0.0
 
-    @property
-    def _has_clock(self) -> bool:
-        """Whether anything follows the latest time seen."""
-        return self._queues is not None or not self._agenda.empty
-
-    def _entries(self) -> list[Entry]:
-        entries: list[Entry] = []
+    def _items(self) -> list[Item]:
+        """What is on the agenda; what stands first comes first where the moment is the same."""
+        items: list[Item] = []
         if self._queues is not None and self._setting.queues is not None and self._listening:
-            feedback = Feedback(self._routers, self._queues.workers, self._setting.queues.feedback_delay)
-            entries += [feedback, feedback.deliveries]
+            reporting = Reporting(self._routers, self._queues.workers, self._setting.queues.feedback_delay)
+            items += [reporting, reporting.deliveries]
         events = self._setting.events
         if events:
             numbered = [(e.after, partial(self._change, e)) for e in events if e.after is not None]
             timed = [(e.time, partial(self._change, e)) for e in events if e.time is not None]
-            entries += [Numbered(numbered), Timed(timed)]
+            items += [Numbered(numbered), Timed(timed)]
         if self._setting.estimation.kind == "probe" and self._routers[0].estimates_load:
-            entries.append(Probe(self._setting.estimation.period, self._probe))
-        return entries
+            items.append(Probe(self._setting.estimation.period, self._probe))
+        return items
 
-    def chunk(
-        self,
-        ids: KeyIds,
-        times: Times,
-        entry: Workers | None,
-        position: int,
-        rows: npt.NDArray[np.int32] | None,
-        keys: int,
-    ) -> None:
-        """Take in the tuples `ids`, of which the first is number `position` of the stream."""
+    # ---------------------------------------------------------------- the way of a chunk
+
+    def take(self, chunk: Tuples, rows: Rows | None, keys: int) -> None:
+        """The way of a chunk; `rows` are the numbers of its keys among the `keys` seen so far.
+
+        The chunk is cut where something is due that routers or workers notice: a report, an event, a probe. Each part
+        is routed as a whole. Its tuples then arrive at their workers in pieces that end where a sample is due: samples
+        change nothing, so routers need not stop for them (there may be thousands of routers).
+        """
         started = clock.perf_counter()
-        if self._queues is not None:
-            times = self._queues.times(position, times)
-        chosen = np.empty(len(ids), np.int32)
-        latest = self._agenda.clock(times) if self._has_clock else times
-        for part in self._agenda.segments(latest, position):
-            first = position + part.start
-            sources = None if entry is None else entry[part]
-            chosen[part] = self._step(ids[part], times[part], latest[part], sources, first)
+        if self._queues is not None and self._queues.rate is not None:
+            numbers = np.arange(chunk.first, chunk.first + len(chunk.ids))
+            chunk = chunk._replace(times=numbers / self._queues.rate)
+        now = chunk.times if self._clock is None else self._clock.follow(chunk.times)
+        names = np.empty(len(chunk.ids), np.int32)
+        self._agenda.begin(now, chunk.first)
+        start = 0
+        while start < len(chunk.ids):
+            self._agenda.let_happen(start)
+            stop = self._agenda.next_cut(start)
+            part = chunk.part(start, stop)
+            chosen = self._route(part)
+            names[start:stop] = self._crew.names_of(chosen)
+            senders = self._senders(part)
+            for piece in self._sampling.pieces(stop - start):
+                self._load.add(chosen[piece], part.times[piece])
+                if self._queues is not None:
+                    arriving = slice(start + piece.start, start + piece.stop)
+                    self._queues.serve(names[arriving], now[arriving], senders[piece])
+                if self._sampling.is_due:
+                    self._sampling.keep(self._look())
+            start = stop
         if self._replicas is not None and rows is not None:
-            self._replicas.add(rows, chosen, keys)
+            self._replicas.add(rows, names, keys)
         self._seconds += clock.perf_counter() - started
 
-    def _step(self, ids: KeyIds, times: Times, latest: Times, entry: Workers | None, first: int) -> Workers:
-        """Route a segment in which no source learns anything from outside; account for it; the workers' names."""
+    def _route(self, part: Tuples) -> Workers:
+        """The worker, by index, that the source of each tuple chooses."""
         if len(self._routers) == 1:
-            chosen = self._routers[0].route(ids, times)
+            chosen = self._routers[0].route(part.ids, part.times)
         else:
-            chosen = np.empty(len(ids), np.int32)
-            for router, mine in zip(self._routers, self._deal(entry, first, len(ids)), strict=True):
-                chosen[mine] = router.route(ids[mine], times[mine])
+            chosen = np.empty(len(part.ids), np.int32)
+            for router, mine in zip(self._routers, part.positions_by_source(len(self._routers)), strict=True):
+                chosen[mine] = router.route(part.ids[mine], part.times[mine])
         if self._oracle is not None:
-            self._agreed += int((chosen == self._oracle.route(ids, times)).sum())
-        self._load.add(chosen, times)
-        names = chosen if self._members is None else self._members[chosen].astype(np.int32)
-        if self._queues is not None:
-            self._queues.serve(names, latest, self._senders(entry, first, len(ids)))
-        return names
+            self._agreed += int((chosen == self._oracle.route(part.ids, part.times)).sum())
+        return chosen
 
-    def _deal(self, entry: Workers | None, first: int, count: int) -> Iterator[Positions]:
-        """For each source the positions of its tuples among `count`, of which the first is number `first`."""
-        sources = self._setting.sources
-        if entry is None:
-            for source in range(sources):
-                yield slice((source - first) % sources, count, sources)
-            return
-        order = np.argsort(entry, kind="stable")
-        ends = np.searchsorted(entry[order], np.arange(sources), side="right")
-        yield from np.split(order, ends[:-1])
+    def _senders(self, part: Tuples) -> Sources:
+        """The source of each tuple, where several listen; else none need be told apart."""
+        several = self._listening and len(self._routers) > 1
+        return part.source_of_each(len(self._routers)) if several else NO_SOURCES
 
-    def _senders(self, entry: Workers | None, first: int, count: int) -> npt.NDArray[np.int32]:
-        """The source of each tuple, where sources listen; none where they do not, or where they are one."""
-        if not self._listening or len(self._routers) == 1:
-            return NO_SOURCES
-        return (np.arange(first, first + count) % len(self._routers)).astype(np.int32) if entry is None else entry
+    def _look(self) -> tuple[Sample, Look | None]:
+        return self._load.sample, None if self._queues is None else self._queues.look()
+
+    # ---------------------------------------------------------------- what happens between two tuples
 
     def _probe(self) -> None:
+        """Tell every source the true load."""
         for router in self._routers:
-            router.probe(self._carried + self._load.vector)
-
-    # ---------------------------------------------------------------- workers that come and go
-
-    @property
-    def _names(self) -> Names:
-        return np.arange(self._scheme.workers) if self._members is None else self._members
+            router.probe(self._load.known)
 
     def _change(self, event: Event, time: float) -> None:
         """Let `event` take place."""
@@ -161,28 +156,37 @@ class Run:
             assert self._queues is not None  # checked by names_needed
             self._queues.set_capacities(parse_capacity(event.capacity), time)
             return
-        members = members_after(event, self._names, self._next_name)
-        tell([*self._routers, *([] if self._oracle is None else [self._oracle])], event, members)
-        if event.what == "add":
-            if self._queues is not None:
-                self._queues.join(members[-event.count :], time)
-            self._next_name += event.count
-        elif self._queues is not None:
-            self._queues.leave(event.workers, time, crash=event.what == "crash")
-        self._load_before[self._names] += self._load.vector
-        self._carried = carried_over(self._carried + self._load.vector, self._names, members)
-        self._load.workers_changed(len(members))
-        self._members = members
+        before = self._crew.names
+        self._crew.change(event)
+        self._tell_routers(event)
+        if self._queues is not None:
+            if event.what == "add":
+                self._queues.join(self._crew.names[-event.count :], time)
+            else:
+                self._queues.leave(event.workers, time, crash=event.what == "crash")
+        self._load.change_workers(before, self._crew.names)
+
+    def _tell_routers(self, event: Event) -> None:
+        """Tell all routers who is there after `event`."""
+        try:
+            for router in (*self._routers, *([] if self._oracle is None else [self._oracle])):
+                router.workers_changed(self._crew.names)
+        except InputError as error:
+            name, workers = registration_of(self._scheme).name, len(self._crew.names)
+            raise InputError(f"event: {event.brief}: {name} cannot go on with {workers:,} workers: {error}") from None
 
     # ---------------------------------------------------------------- the outcome
 
-    def result(self, stream: str, feed: str, keys: Keys | None, key_seconds: float, stream_seconds: float) -> Result:
+    def result(
+        self, stream: str, feed: str, keys: KeyCounter | None, key_seconds: float, stream_seconds: float
+    ) -> Result:
+        """What was measured; all queues run empty first."""
         load, tuples = self._load, self._load.tuples
         seconds = self._seconds + key_seconds
         replicas = None if self._replicas is None else len(self._replicas)
         bound = None if keys is None else replicas_lower_bound(keys.counts, self._scheme.workers)
-        total = self._load_before[: self._next_name].copy()
-        total[self._names] += load.vector
+        looks = self._sampling.kept if self._sampling.is_due else [*self._sampling.kept, self._look()]
+        queue_looks = [look for _, look in looks if look is not None]
         return Result(
             scheme=registration_of(self._scheme).name,
             params=_parameters(self._scheme),
@@ -207,12 +211,12 @@ class Run:
             seconds=seconds,
             tuples_per_second=tuples / seconds if seconds else 0.0,
             stream_seconds=stream_seconds,
-            load=total.tolist(),
-            samples=load.samples,
-            members=self._names.tolist() if self._setting.events else None,
+            load=load.by_name(self._crew.names)[: self._crew.ever].tolist(),
+            samples=[sample for sample, _ in looks],
+            members=self._crew.names.tolist() if self._setting.events else None,
             events=self._took_place if self._setting.events else None,
-            **({} if self._queues is None else self._queues.result(self._next_name)),
-            late=self._agenda.late if self._has_clock else None,
+            **({} if self._queues is None else self._queues.finish(self._crew.ever, queue_looks)),
+            late=None if self._clock is None else self._clock.late,
         )
 
 

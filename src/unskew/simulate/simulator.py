@@ -12,23 +12,22 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from unskew.checks import require_integer
-from unskew.contract import Scheme, Workers
+from unskew.contract import Scheme
 from unskew.errors import InputError
-from unskew.hashing import KeyIds, candidate, key_ids
-from unskew.kernels import allocating_kernel
 from unskew.key_table import SMALLEST
+from unskew.plan import Frequencies
 from unskew.registry import registration_of
 from unskew.simulate.estimation import parse_estimation
 from unskew.simulate.events import Event, parse_event
-from unskew.simulate.metrics import Keys
+from unskew.simulate.metrics import KeyCounter
 from unskew.simulate.queues import Queues
 from unskew.simulate.result import Result
 from unskew.simulate.run import Run, Setting
+from unskew.simulate.tuples import Tuples, sources_by_key
 from unskew.states import arrays_of
-from unskew.streams import Chunk, Stream
+from unskew.streams import Stream
 
 FEEDS = ("round_robin", "key")
-SOURCE_SALT = 2**31 - 1  # the hash that deals keys to sources: one that no scheme uses to choose a worker
 MOST_BYTES = 8 * 10**9  # that the states of all sources together take at the start
 MOST_SOURCES = 1_000_000
 MOST_WORKERS = 10_000_000  # each has its load in every source and in the result
@@ -50,14 +49,48 @@ def simulate(
     events: Sequence[Event | str] = (),
     progress: Progress | None = None,
 ) -> list[Result]:
-    """Route `stream` with each of `schemes`, and measure.
+    """Route `stream` with each of `schemes`, and measure: one `Result` per scheme.
 
-    `feed`: tuples enter the sources in turn ("round_robin") or by hash of the source vertex, or of the key where the
-    stream has none ("key"). `estimation`: "local", "global" or "probe:SECONDS". `replicas`: count keys and replicas.
-    `oracle`: also run a global oracle beside each run and report how often the sources decide as it does.
-    `queues`: give the workers queues and capacities, and measure latency, utilisation and makespan too; without them a
-    scheme that listens hears nothing. `events`: workers that join, leave, crash, and change their capacity; each an
-    `Event` or a text such as ``"t=3M add"``, ``"t=30s crash 3"`` or ``"t=6M capacity 0-4:2"``.
+    Parameters
+    ----------
+    stream
+        Such as ``Zipf(1.0, 10_000, 1_000_000)``, ``File("events.parquet", key="user")``, or what `streams.parse` reads.
+    schemes
+        Such as ``[make("hash", 10), make("pkg", 10)]``. They may differ in workers. An offline scheme is fitted to the
+        stream beforehand; see `count_keys`.
+    sources
+        How many sources route, each with a router of its own.
+    feed
+        How tuples enter the sources: in turn ("round_robin"), or by hash ("key") of the source vertex, or of the key
+        where the stream has no vertices.
+    estimation
+        What sources know of the load: "local" (what they sent themselves), "global" (an oracle) or "probe:SECONDS".
+    replicas
+        Whether to count keys and replicas, which takes memory for every key.
+    oracle
+        Whether to run a global oracle beside each scheme and report how often the sources decide as it does.
+    samples
+        How many samples through time to keep: so many to twice as many, where there are tuples enough.
+    queues
+        Gives the workers queues and capacities, so that latency, utilisation and makespan are measured too. Without
+        them a scheme that listens to workers hears nothing.
+    events
+        Workers that join, leave, crash, or change their capacity: each an `Event` or a text such as ``"t=3M add"``,
+        ``"t=30s crash 3"`` or ``"t=6M capacity 0-4:2"``.
+    progress
+        Called now and then with the number of tuples done since its last call.
+
+    Examples
+    --------
+    >>> from unskew import make
+    >>> from unskew.simulate import simulate
+    >>> from unskew.streams import Zipf
+    >>> stream = Zipf(z=1.2, keys=1000, tuples=100_000)
+    >>> for result in simulate(stream, [make("hash", 10), make("pkg", 10), make("d_choices", 10)]):
+    ...     print(f"{result.scheme}: max/mean {result.max_over_mean:.2f}, {result.replicas:,} replicas")
+    hash: max/mean 3.26, 1,000 replicas
+    pkg: max/mean 1.44, 1,179 replicas
+    d_choices: max/mean 1.00, 1,795 replicas
     """
     require_integer("sources", sources, 1, MOST_SOURCES)
     for scheme in schemes:
@@ -67,30 +100,61 @@ def simulate(
     require_integer("samples", samples, 1, 1_000_000)
     if feed not in FEEDS:
         raise InputError(f"feed: must be {' or '.join(FEEDS)}, not {feed!r}")
-    happenings = tuple(event if isinstance(event, Event) else parse_event(event) for event in events)
-    setting = Setting(
-        sources, parse_estimation(estimation), replicas, oracle, samples, queues, happenings, stream.length
-    )
+    parsed = tuple(event if isinstance(event, Event) else parse_event(event) for event in events)
+    setting = Setting(sources, parse_estimation(estimation), replicas, oracle, samples, queues, parsed, stream.length)
     runs = [Run(scheme, setting) for scheme in schemes]
     _load_kernels(schemes, queues)
-    keys = Keys() if replicas else None
-    stream_seconds, key_seconds, position = 0.0, 0.0, 0
+    counter = KeyCounter() if replicas else None
+    stream_seconds, key_seconds, first = 0.0, 0.0, 0
     started = clock.perf_counter()
     for chunk in stream.chunks():
         ids = chunk.key_ids()
-        entry = _entry_points(chunk, ids, feed, sources)
+        in_turn = feed == "round_robin"
+        tuples = Tuples(first, ids, chunk.times, None if in_turn else sources_by_key(chunk, ids, sources))
         stream_seconds += clock.perf_counter() - started
 
         started = clock.perf_counter()
-        rows = None if keys is None else keys.rows(ids)
+        rows = None if counter is None else counter.count(ids)
         key_seconds += clock.perf_counter() - started
         for run in runs:
-            run.chunk(ids, chunk.times, entry, position, rows, 0 if keys is None else len(keys))
-        position += len(ids)
+            run.take(tuples, rows, 0 if counter is None else len(counter))
+        first += len(ids)
         if progress is not None:
             progress(len(ids))
         started = clock.perf_counter()
-    return [run.result(str(stream), feed, keys, key_seconds, stream_seconds) for run in runs]
+    return [run.result(str(stream), feed, counter, key_seconds, stream_seconds) for run in runs]
+
+
+def count_keys(stream: Stream, progress: Progress | None = None) -> Frequencies:
+    """Count every key of `stream` in one pass: what an offline scheme must know beforehand.
+
+    Parameters
+    ----------
+    stream
+        Read once, from its beginning to its end.
+    progress
+        Called now and then with the number of tuples done since its last call.
+
+    Examples
+    --------
+    >>> from unskew import OffGreedy
+    >>> from unskew.simulate import count_keys, simulate
+    >>> from unskew.streams import Zipf
+    >>> stream = Zipf(z=0.8, keys=1000, tuples=100_000)
+    >>> counted = count_keys(stream)
+    >>> len(counted.key_ids), counted.tuples
+    (1000, 100000)
+    >>> scheme = OffGreedy.fit(10, counted.key_ids, counted.counts)
+    >>> print(f"max/mean {simulate(stream, [scheme])[0].max_over_mean:.3f}")
+    max/mean 1.000
+    """
+    counter, tuples = KeyCounter(), 0
+    for chunk in stream.chunks():
+        counter.count(chunk.key_ids())
+        tuples += len(chunk.times)
+        if progress is not None:
+            progress(len(chunk.times))
+    return Frequencies(counter.ids, counter.counts, tuples)
 
 
 def _check_room(scheme: Scheme, sources: int) -> None:
@@ -100,7 +164,7 @@ def _check_room(scheme: Scheme, sources: int) -> None:
         name, most = registration_of(scheme).name, max(1, MOST_BYTES // each)
         raise InputError(
             f"sources: must be at most {most:,} for {name} with {scheme.workers:,} workers, which keeps {each:,} bytes "
-            f"a source (at most {MOST_BYTES:,} for all of a scheme), not {sources:,}"
+            f"per source (at most {MOST_BYTES:,} for all of a scheme), not {sources:,}"
         )
 
 
@@ -110,29 +174,4 @@ def _load_kernels(schemes: Sequence[Scheme], queues: Queues | None) -> None:
     at_once = None if queues is None else Queues(rate=1e15)  # over before a source can hear of it
     for scheme in schemes:
         warm_up = Run(scheme, Setting(samples=1, queues=at_once))
-        warm_up.chunk(ids, np.zeros(len(ids)), None, 0, Keys().rows(ids), 1)
-
-
-def frequencies(stream: Stream, progress: Progress | None = None) -> Keys:
-    """One pass that counts every key: what an offline scheme needs beforehand."""
-    keys = Keys()
-    for chunk in stream.chunks():
-        keys.rows(chunk.key_ids())
-        if progress is not None:
-            progress(len(chunk.times))
-    return keys
-
-
-@allocating_kernel
-def _candidates(ids, j, workers):
-    chosen = np.empty(len(ids), np.int32)
-    for i in range(len(ids)):
-        chosen[i] = candidate(ids[i], j, workers)
-    return chosen
-
-
-def _entry_points(chunk: Chunk, ids: KeyIds, feed: str, sources: int) -> Workers | None:
-    """The source of each tuple; None for in turn."""
-    if feed == "round_robin":
-        return None
-    return _candidates(ids if chunk.source_keys is None else key_ids(chunk.source_keys), SOURCE_SALT, sources)
+        warm_up.take(Tuples(0, ids, np.zeros(len(ids))), KeyCounter().count(ids), 1)

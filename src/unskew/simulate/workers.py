@@ -1,7 +1,7 @@
 """Workers with a capacity and a queue: who waits where, since when, and what came of it.
 
 A worker executes its tuples in order of arrival, one at a time, each in 1/capacity seconds. Its queue is a linked list
-in a pool of nodes, one a tuple that is at the worker: 16 bytes a tuple that waits, none for one that is done. So a
+in a pool of nodes, one per tuple that is at the worker: 16 bytes per tuple that waits, none for one that is done. So a
 change of capacity, a crash or a full queue meets exactly the tuples that are there at that moment.
 
 There are two clocks. The *stream's clock* is that of the tuples' times, of routers, events and reports. It stands still
@@ -28,7 +28,7 @@ Ints = npt.NDArray[np.int64]
 class Lines(NamedTuple):
     """All queues, for kernels."""
 
-    service: Floats  # [names] seconds a tuple
+    service: Floats  # [names] seconds per tuple
     waiting: Ints  # [names] tuples at the worker, the one in work included
     finish: Floats  # [names] when its first tuple will be done, while it has one
     began: Floats  # [names] since when it has worked without a pause, while it has a tuple

@@ -137,9 +137,12 @@ def check_readable(path: str) -> None:
 
 
 def is_readable(path: Any) -> bool:
-    """Whether `path` names a file or a folder of Parquet files; whatever cannot be a file's name does not."""
+    """Whether `path` names a file or a folder of Parquet files; whatever cannot be a file's name does not.
+
+    Nor does an empty text, which Path takes for the current folder.
+    """
     try:
-        return isinstance(path, str) and (Path(path).is_file() or bool(parquet_files(path)))
+        return isinstance(path, str) and path != "" and (Path(path).is_file() or bool(parquet_files(path)))
     except OSError:  # longer than a name can be
         return False
 

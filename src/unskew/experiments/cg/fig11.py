@@ -6,7 +6,7 @@ from unskew.experiments.cg.cluster import ALL_ALIKE, grouping, queues_of
 from unskew.experiments.cg.pictures import style
 from unskew.experiments.cg.setup import WORKERS, shown, wikipedia, wp_label
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Job, Outcomes, max_over_mean
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.plots import new_figure
 
@@ -35,7 +35,7 @@ def _values(outcomes: Outcomes) -> dict[tuple[int, int], tuple[float, float]]:
     """(workers, sources) -> normalised imbalance (at least one tuple), memory."""
     return {
         (outcome.result.workers, outcome.result.sources): (
-            max(outcome.result.max_over_mean - 1.0, outcome.result.workers / outcome.result.tuples),
+            max(max_over_mean(outcome.result) - 1.0, outcome.result.workers / outcome.result.tuples),
             outcome.result.replicas_over_kg or 0.0,
         )
         for outcome in outcomes

@@ -5,7 +5,7 @@ from typing import Any
 from unskew.experiments.cg.cluster import ALL_ALIKE, grouping, queues_of
 from unskew.experiments.cg.setup import shown, wikipedia, wp_label
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Job, Outcomes, max_over_mean
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.plots import COLOURS, new_figure
 from unskew.schemes.cg import ConsistentGrouping
@@ -30,7 +30,7 @@ def jobs(settings: Settings) -> list[Job]:
 def _imbalance(outcomes: Outcomes, scheme: ConsistentGrouping) -> float:
     """Of the workers, at the end; an imbalance of less than one tuple counts as one."""
     result = outcomes.of(scheme)
-    return max(result.max_over_mean - 1.0, WORKERS / result.tuples)
+    return max(max_over_mean(result) - 1.0, WORKERS / result.tuples)
 
 
 def _memory(outcomes: Outcomes, scheme: ConsistentGrouping) -> float:

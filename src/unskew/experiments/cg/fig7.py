@@ -23,7 +23,7 @@ from unskew.experiments.cg.setup import (
     wp_label,
 )
 from unskew.experiments.claims import verdict, within
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Job, Outcomes, max_over_mean
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 
 EACH = 10  # virtual workers of a worker
@@ -44,7 +44,7 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
     cells = sorted(cells_of(outcomes, KINDS), key=lambda cell: cell.bins)
     where = f"{wp_label(cells[0].of[KG].tuples)}, n = {', '.join(str(cell.bins) for cell in cells)}: "
     ratio = max(cells[-1].bins / cells[0].bins, 1.0)
-    growth = {name: cells[-1].of[name].max_over_mean / cells[0].of[name].max_over_mean for name in (KG, PKG)}
+    growth = {name: max_over_mean(cells[-1].of[name]) / max_over_mean(cells[0].of[name]) for name in (KG, PKG)}
     bounded = [outcome.result for outcome in outcomes if outcome.result.scheme in ("porc", "bounded")]
     excess = excess_of(bounded)
     return [

@@ -10,7 +10,7 @@ from functools import partial
 from typing import NamedTuple
 
 from unskew import Hash, PartialKey, Scheme, Shuffle
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Job, Outcomes, max_over_mean
 from unskew.experiments.paper import Settings
 from unskew.experiments.words import size
 from unskew.ring import VIRTUAL_NODES
@@ -57,7 +57,7 @@ class Cell(NamedTuple):
 
     def imbalance(self, name: str) -> float:
         """I(m) n/m."""
-        return self.of[name].max_over_mean - 1.0
+        return max_over_mean(self.of[name]) - 1.0
 
     def drawable(self, name: str) -> float:
         """For logarithmic axes: an imbalance of less than one tuple is drawn as one."""

@@ -2,7 +2,7 @@
 
 from unskew import PartialKey
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Job, Outcomes, max_over_mean
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.pkg.data import BALANCED, WORKERS, label, stand_in, zipf
 from unskew.experiments.words import percent
@@ -42,7 +42,7 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
     overlap = {(result.workers, result.sources): result.jaccard or 0.0 for result in outcomes.results(data="WP")}
     least, most = min(overlap.values()), max(overlap.values())
     tuples = outcomes.one(data="WP").tuples
-    worst = max(outcome.result.max_over_mean for outcome in outcomes if outcome.job.data != "WP")
+    worst = max(max_over_mean(outcome.result) for outcome in outcomes if outcome.job.data != "WP")
     return [
         Finding(
             "fig6-skew",

@@ -2,7 +2,7 @@
 
 from unskew import Hash, PartialKey, Shuffle
 from unskew.experiments.claims import verdict, within
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Job, Outcomes, max_over_mean
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
 from unskew.experiments.pkg.data import label, stand_in
 
@@ -51,7 +51,7 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
             f"{printed:,}",
             f"{result.replicas:,}",
             f"{result.replicas_over_kg:.2f}",
-            f"{result.max_over_mean:.3f}",
+            f"{max_over_mean(result):.3f}",
         ]
         for scheme, printed in PRINTED.items()
         for result in [outcomes.one(scheme=scheme)]

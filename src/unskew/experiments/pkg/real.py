@@ -2,7 +2,7 @@
 
 from unskew import Hash, OnGreedy, PartialKey, Shuffle, StaticPotc
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Fit, Job, Outcomes
+from unskew.experiments.grid import Fit, Job, Outcomes, max_over_mean
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table, not_testable
 from unskew.experiments.pkg.data import REAL, SLASHDOT, WORKERS, Shuffled, label, real
 from unskew.experiments.real import absent, has_real
@@ -46,7 +46,7 @@ def _heights(outcomes: Outcomes, name: str) -> tuple[float, Heights, Heights]:
     p1 = max(outcome.result.p1 or 0.0 for outcome in outcomes.where(data=name))
     again = outcomes.where(replicas=False)
     ordered, shuffled = (
-        {w: sorted(result.max_over_mean for result in again.results(data=data, workers=w)) for w in WORKERS}
+        {w: sorted(max_over_mean(result) for result in again.results(data=data, workers=w)) for w in WORKERS}
         for data in (name, name + SHUFFLED)
     )
     return p1, ordered, shuffled
@@ -150,7 +150,7 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
             for workers in shown_workers:
                 result = here.one(scheme=scheme, workers=workers)
                 row += [
-                    f"{result.max_over_mean:.3f}",
+                    f"{max_over_mean(result):.3f}",
                     f"{result.replicas_over_kg:.3f}",
                     f"{result.replicas_over_lower_bound:.3f}",
                 ]

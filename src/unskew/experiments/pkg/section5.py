@@ -2,7 +2,7 @@
 
 from unskew import PartialKey
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Job, Outcomes, max_over_mean
 from unskew.experiments.paper import Experiment, Finding, Part, Settings, Table
 from unskew.experiments.words import percent
 from unskew.streams import Zipf
@@ -59,7 +59,7 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     rows = []
     for size in SIZES:
         idle = _idle(outcomes, size)
-        heights = [result.max_over_mean for result in outcomes.results(workers=size)]
+        heights = [max_over_mean(result) for result in outcomes.results(workers=size)]
         rows.append(
             [
                 f"{size:,}",

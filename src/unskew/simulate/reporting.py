@@ -20,8 +20,8 @@ from unskew.worker_report import WorkerReport
 MOST_WINDOWS = 2.0**53  # from time 0 on, either way: beyond it floats do not tell a window from the next
 
 
-class Feedback(Periodic):
-    """An entry of the agenda; `deliveries` is the next one."""
+class Reporting(Periodic):
+    """An item of the agenda: the end of each window. `deliveries` is the next item: what is on its way to sources."""
 
     def __init__(self, routers: Sequence[Router], workers: QueuedWorkers, delay: float) -> None:
         super().__init__(_period(routers[0]))
@@ -40,14 +40,14 @@ class Feedback(Periodic):
     def start(self, time: float) -> None:
         self._workers.start_window(time)
 
-    def happen(self, place: int, undisturbed: float) -> None:
+    def happen(self, position: int, undisturbed: float) -> None:
         end = (self._tick + 1) * self._period
         window = self._workers.end_window(end)
         for source in np.flatnonzero(window.told.any(axis=1)).tolist():
             self.deliveries.add(end + self._delay, partial(self._deliver, source, window, end))
         self._tick += 1
-        if self._ticks[place] > self._tick:
-            self._skip(min(float(self._ticks[place]), np.floor(undisturbed / self._period)))
+        if self._ticks[position] > self._tick:
+            self._skip(min(float(self._ticks[position]), np.floor(undisturbed / self._period)))
 
     def _skip(self, tick: float) -> None:
         """Go on with the window from `tick` on, or with an earlier one in which a worker finishes a tuple.

@@ -1,0 +1,107 @@
+"""The load of the workers and how uneven it is.
+
+Load L_i(t): tuples that worker i got so far. Imbalance I(t): the highest load less the mean.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from unskew.contract import Loads, Times, Workers
+from unskew.kernels import kernel
+from unskew.members import Names, carried_over
+
+
+class Sample(NamedTuple):
+    """The balance at one moment."""
+
+    tuples: int
+    time: float
+    imbalance: float
+    max_load: int
+
+
+class Load:
+    """The load of each worker, and the mean of I(t) over all tuples.
+
+    When workers come or go, the count starts anew: I(t) compares the workers that are there by what they got since the
+    last change. A worker that joined late is not compared with what others got before. `by_name` is of the whole run.
+
+    `workers` are there at the start; `names` are all that will ever be there, those that join later included.
+    """
+
+    def __init__(self, workers: int, names: int | None = None) -> None:
+        self.vector = np.zeros(workers, np.int64)  # by index, since the last change
+        self._last_time = 0.0
+        self._tops = np.zeros(3, np.int64)  # max load, tuples, sum of the max load after each tuple
+        self._tuples_before = 0  # the last change of workers
+        self._imbalances_before = 0.0  # sum of I(t) until then
+        self._by_name_before = np.zeros(workers if names is None else names, np.int64)
+        self._known_before = np.zeros(workers, np.int64)
+
+    def add(self, chosen: Workers, times: Times) -> None:
+        """One tuple per worker index of `chosen`, at `times`."""
+        if len(chosen):
+            _add_load(self.vector, self._tops, chosen)
+            self._last_time = float(times[-1])
+
+    def change_workers(self, before: Names, after: Names) -> None:
+        """From now on there are the workers named `after`, in the place of those named `before`."""
+        self._imbalances_before = self.mean_imbalance * self.tuples
+        self._tuples_before = self.tuples
+        self._by_name_before[before] += self.vector
+        self._known_before = carried_over(self.known, before, after)
+        self.vector = np.zeros(len(after), np.int64)
+        self._tops = np.zeros(3, np.int64)
+
+    @property
+    def tuples(self) -> int:
+        return self._tuples_before + self.tuples_since
+
+    @property
+    def tuples_since(self) -> int:
+        """Since workers last came or went."""
+        return int(self._tops[1])
+
+    @property
+    def imbalance(self) -> float:
+        return float(self._tops[0]) - self.tuples_since / len(self.vector)
+
+    @property
+    def max_over_mean(self) -> float | None:
+        """None where there were no tuples."""
+        return float(self._tops[0]) * len(self.vector) / self.tuples_since if self.tuples_since else None
+
+    @property
+    def mean_imbalance(self) -> float:
+        """The average of I(t) over t = 1..m."""
+        since = self.tuples_since
+        mean = int(self._tops[2]) / since - (since + 1) / 2 / len(self.vector) if since else 0.0
+        return (self._imbalances_before + mean * since) / self.tuples if self._tuples_before else mean
+
+    @property
+    def known(self) -> Loads:
+        """What a probe tells of each worker, by index: all that it got; one that joined began with the least of the
+        others."""
+        return self._known_before + self.vector
+
+    def by_name(self, members: Names) -> Loads:
+        """What each worker got in the whole run, by name; `members` are there now."""
+        total = self._by_name_before.copy()
+        total[members] += self.vector
+        return total
+
+    @property
+    def sample(self) -> Sample:
+        """The balance as it is now."""
+        return Sample(self.tuples, self._last_time, self.imbalance, int(self._tops[0]))
+
+
+@kernel
+def _add_load(vector, tops, chosen):
+    highest, tuples, sum_highest = tops
+    for i in range(len(chosen)):
+        vector[chosen[i]] += 1
+        highest = max(highest, vector[chosen[i]])
+        sum_highest += highest
+    tops[0], tops[1], tops[2] = highest, tuples + len(chosen), sum_highest
