@@ -19,7 +19,7 @@ setup: $(READY) ## virtual environment, pinned dependencies, Java check (every t
 	@scripts/java-check
 
 .PHONY: demo
-demo: setup ## the main job on a local Spark: hash, round robin and PKG side by side (under 90 s)
+demo: setup ## a skewed job on a local Spark: hash, round robin, PKG and unskew, with measured times (under 90 s)
 	@$(BIN)/unskew demo
 
 .PHONY: test

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
+import unskew
 from command import runner
 from samples import scheme_for
 from unskew import SCHEMES, make
@@ -44,6 +45,10 @@ def test_help_shows_an_example_that_starts_with_the_command(run, command):
     assert "Example" in outcome.out
     assert f"unskew {command} --" in outcome.out
     assert "--json" in outcome.out
+
+
+def test_the_version_is_that_of_the_package(run):
+    assert run("--version") == (0, f"unskew {unskew.__version__}\n", "")
 
 
 def test_help_lists_the_commands(run):

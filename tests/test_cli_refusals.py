@@ -24,6 +24,7 @@ def folder(tmp_path, monkeypatch):
     (tmp_path / "latin.csv").write_bytes(b"k,v\n" + b"a,1\n" * 100 + b"\xff,1\n")
     (tmp_path / "here.parquet").write_text("mine")
     (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "folder.png").mkdir()
     return tmp_path
 
 
@@ -121,6 +122,14 @@ MISTAKES = {
         (*SIMULATE, "--key", "k"),
         f"key: only a file has columns, and {ZIPF!r} is not a file",
     ),
+    "time of words": (
+        ("simulate", "--stream", "words.txt", "--time", "t"),
+        "time: words.txt is a text file of words; it has no columns",
+    ),
+    "time of a generated stream": (
+        (*SIMULATE, "--time", "t"),
+        f"time: only a file has columns, and {ZIPF!r} is not a file",
+    ),
     "null time": (
         ("simulate", "--stream", "t.parquet", "--key", "k", "--time", "t"),
         "time: column 't' has 1 nulls; every tuple needs its time",
@@ -132,7 +141,12 @@ MISTAKES = {
     ),
     "unreadable csv": (("simulate", "--stream", "latin.csv", "--key", "k"), "path: 'latin.csv' cannot be read: "),
     "picture": ((*SIMULATE, "--plot", "p.gif"), "plot: 'p.gif' must end in one of .png, .svg, .pdf"),
-    "picture's folder": ((*SIMULATE, "--plot", "no/p.png"), "out: the folder "),
+    "picture's folder": ((*SIMULATE, "--plot", "no/p.png"), "plot: the folder "),
+    "picture that is a folder": ((*SIMULATE, "--plot", "folder.png"), "plot: 'folder.png' is a folder; name a file"),
+    "picture nobody can write": (
+        (*SIMULATE, "--plot", "/proc/p.png"),
+        "plot: '/proc/p.png' cannot be written: ",
+    ),
     "route: no workers": (route(workers=0), "workers: must be an integer from 1 to 2147483647, not 0"),
     "route: scheme": (route(scheme="gkp"), f"scheme: 'gkp' is not known; allowed are {NAMES}"),
     "route: param": (route(param="x=1"), "param: no chosen scheme has 'x'; allowed are choices, seed"),
@@ -158,6 +172,25 @@ MISTAKES = {
     ),
     "route: output is a folder": (route(out="folder.csv"), "out: 'folder.csv' is a folder; name a file"),
     "route: no folder": (route(out="no/out.csv"), "out: the folder "),
+    "route: output nobody can write": (route(out="/proc/out.csv"), "out: '/proc/out.csv' cannot be written: "),
+    "doctor: no page": (
+        ("doctor", "t.parquet", "--key", "k", "--out", "page.pdf"),
+        "out: 'page.pdf' must end in .html",
+    ),
+    "doctor: page nobody can write": (
+        ("doctor", "t.parquet", "--key", "k", "--out", "/proc/page.html"),
+        "out: '/proc/page.html' cannot be written: ",
+    ),
+    "demo: no page": (("demo", "--out", "page.pdf"), "out: 'page.pdf' must end in .html"),
+    "demo: page nobody can write": (("demo", "--out", "/proc/x.html"), "out: '/proc/x.html' cannot be written: "),
+    "demo: no time": (
+        ("demo", "--row-cost", "0"),
+        "row-cost: must be a number of milliseconds above 0 and up to 1000, not 0",
+    ),
+    "reproduce: folder nobody can write": (
+        ("reproduce", "pkg", "--out", "/proc/out"),
+        "out: '/proc/out' cannot be written: ",
+    ),
     "route: onto itself": ((*route(out="t.parquet"), "--force"), "out: must be another file than --in"),
     "route: routed already": (
         route(**{"in": "routed.parquet"}),
@@ -191,6 +224,7 @@ def test_options_that_the_command_does_not_have_are_refused_with_status_2(capsys
     assert outcome.err.startswith("unskew: ")
     assert outcome.err.count("\n") == 1
     assert outcome.err.endswith("--help\n")
+    assert ".;" not in outcome.err
 
 
 def test_without_arguments_the_command_explains_itself(capsys, monkeypatch):

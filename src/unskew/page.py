@@ -17,6 +17,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from unskew.errors import InputError
+from unskew.writing import whole_file
+
 STYLE = """
 :root { color-scheme: light dark; --ink: #1d2530; --soft: #5b6675; --line: #d9dee5; --ground: #fbfbfa; --card: #fff; }
 @media (prefers-color-scheme: dark) {
@@ -41,6 +44,7 @@ figure svg { display: block; width: 100%; height: auto; fill: currentColor; }
 figure svg text { font-family: inherit !important; }
 figcaption { color: var(--soft); font-size: 0.95rem; margin-top: 0.75rem; }
 """
+PAGES = (".html",)
 NUMBER = re.compile(r"[-+~≈]?\.?\d")  # how a cell with a number begins
 NOTHING = ("", "?", "-")  # what stands where a number is missing
 
@@ -97,12 +101,19 @@ class Page:
 
     def write(self, path: Path) -> None:
         """Write the page, replacing what is there: the caller chooses the path, if need be by `fresh_path`."""
-        path.write_text(self.html(), encoding="utf-8")
+        with whole_file(path) as unfinished:
+            unfinished.write_text(self.html(), encoding="utf-8")
 
 
 def _is_numeric(cells: list[str]) -> bool:
     """Whether a column holds numbers, some perhaps missing."""
     return any(map(NUMBER.match, cells)) and all(NUMBER.match(cell) or cell in NOTHING for cell in cells)
+
+
+def check_page(option: str, path: Path) -> None:
+    """InputError unless `path`, named by `option`, is the name of a page."""
+    if path.suffix not in PAGES:
+        raise InputError(f"{option}: {str(path)!r} must end in {' or '.join(PAGES)}")
 
 
 def fresh_path(path: Path) -> Path:

@@ -6,6 +6,7 @@ from typing import Any
 
 from unskew.errors import InputError
 from unskew.simulate import Result
+from unskew.writing import whole_file
 
 PICTURES = (".png", ".svg", ".pdf")
 COLOURS = ("#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#bbbbbb")  # safe for colour-blind eyes
@@ -57,7 +58,9 @@ def _draw_queues(panels: Any, results: Sequence[Result]) -> None:
 
 def save_runs(results: Sequence[Result], path: Path, labels: Sequence[str]) -> None:
     """Write `runs_figure` to a .png, .svg or .pdf file."""
-    runs_figure(results, labels).savefig(path)
+    figure = runs_figure(results, labels)
+    with whole_file(path) as unfinished:
+        figure.savefig(unfinished)
 
 
 def check_picture(path: Path) -> None:

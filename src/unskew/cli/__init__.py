@@ -1,13 +1,15 @@
-"""The `unskew` command: one file a subcommand."""
+"""The `unskew` command: one file per subcommand."""
 
 import io
 import sys
-from typing import Any, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
+from unskew import __version__
 from unskew.cli.demo import demo
 from unskew.cli.doctor import doctor
+from unskew.cli.interrupts import interrupts
 from unskew.cli.reproduce import reproduce
 from unskew.cli.route import route
 from unskew.cli.schemes import schemes
@@ -27,27 +29,50 @@ for command in COMMANDS.values():
     app.command()(command)
 
 
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"unskew {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options that go before a command."""
+
+
 def main() -> None:
-    """Run the command; a user's mistake is one line and exit status 2."""
+    """Run the command. A user's mistake is one line and exit status 2; Ctrl-C is one line and 130."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
     if not sys.argv[1:]:
         sys.argv.append("--help")
-    try:
-        sys.exit(app(standalone_mode=False))
-    except InputError as error:
+    with interrupts() as interrupted:
+        try:
+            sys.exit(app(standalone_mode=False))
+        except BaseException as error:
+            if interrupted or isinstance(error, typer.Abort | KeyboardInterrupt):
+                _leave(130, "stopped")
+            _explain(error)
+            raise
+
+
+def _explain(error: BaseException) -> None:
+    """Leave with the line and the status of an error that a user can do something about."""
+    if isinstance(error, InputError):
         _leave(2, str(error))
-    except UsageError as error:  # an option that typer itself refuses
+    if isinstance(error, UsageError):  # an option that typer itself refuses
         known = sys.argv[1] if sys.argv[1] in COMMANDS else ""
         allowed = "" if known else f"; commands are {', '.join(COMMANDS)}"
-        _leave(2, f"{error.format_message()}{allowed}; see: unskew {known} --help")
-    except OSError as error:
+        _leave(2, f"{error.format_message().rstrip('.')}{allowed}; see: unskew {known} --help")
+    if isinstance(error, OSError):
         _leave(1, f"cannot go on: {error}")
-    except MemoryError as error:
+    if isinstance(error, MemoryError):
         _leave(1, f"out of memory: {error}")
-    except (typer.Abort, KeyboardInterrupt):
-        _leave(130, "stopped")
 
 
 def _leave(status: int, why: str) -> NoReturn:

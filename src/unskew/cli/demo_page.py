@@ -1,96 +1,84 @@
-"""The demo's page: the same three groupings as in the terminal, as pictures."""
+"""The demo's page: the same groupings as in the terminal, as pictures."""
 
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from unskew.cli.demo_words import PHASES, TRENDING
+from unskew.cli.demo_outcome import HEAVY, Outcome, Told
 from unskew.page import Page
 from unskew.plots import COLOURS, new_figure
 
-HEAVY = 1.2  # times its fair share: from here on a worker is drawn in red
-MARKS = ("o", "s", "D")
+MARKS = ("o", "s", "D", "^")
+OK, OVERLOADED, PLANNING = COLOURS[0], COLOURS[1], COLOURS[3]
+CODE = """from unskew.spark import repartition
+
+balanced = repartition(df, "word", workers={w})  # instead of df.repartition({w}, "word")
+partial = balanced.mapInArrow(work_through_a_partition, "word string, count bigint")
+result = partial.groupBy("word").agg(F.sum("count"))"""
 
 
-def demo_page(
-    headers: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    outcomes: Sequence[dict[str, Any]],
-    shares: npt.NDArray[np.float64],
-    paragraphs: Sequence[str],
-    code: str,
-) -> Page:
-    """The page. `headers` and `rows` are the terminal's summary; `outcomes` as in the demo's JSON."""
-    page = Page("Three ways to group a skewed stream", paragraphs[0])
+def demo_page(headers: Sequence[str], rows: Sequence[Sequence[str]], outcomes: Sequence[Outcome], told: Told) -> Page:
+    """The page. `headers` and `rows` are the terminal's table."""
+    page = Page("One hot word, and a job that waits for it", told.stream)
+    page.figure(
+        times_figure(outcomes),
+        "What every worker did, and when: a bar for each worker while it worked, red where it had more than "
+        f"{HEAVY} times the mean number of rows. The line is the end of the job, all counts merged.",
+    )
     page.table(headers, rows)
-    page.heading("What every worker got")
-    page.figure(loads_figure(outcomes), "Rows on each worker, as a multiple of its fair share (the dashed line).")
+    page.text(told.work)
+    page.heading("What was found")
+    page.text(told.finding, told.checked)
     page.heading("What balance costs")
-    page.text(*paragraphs[1:3])
     page.figure(
         cost_figure(outcomes),
-        "Bottom left is best: no worker above its fair share, and few places that hold a part of a word's count.",
+        "Bottom left is best: no worker longer at work than the mean, and few places that hold a part of a count.",
     )
-    page.heading("The stream")
-    page.text(
-        "The hottest word changes through the day, so no list of hot words made in the morning lasts to the evening."
-    )
-    page.figure(shares_figure(shares), "Share of the stream that each trending word has, through the day.")
     page.heading("What this does not show")
-    page.text(*paragraphs[3:])
+    page.text(told.limits)
     page.heading("The code")
-    page.code(code)
+    page.code(CODE.format(w=len(outcomes[0].load)))
     return page
 
 
-def loads_figure(outcomes: Sequence[dict[str, Any]]) -> Any:
-    figure = new_figure(11, 3.4)
-    for axes, outcome in zip(figure.subplots(1, len(outcomes), sharey=True), outcomes, strict=True):
-        load = np.array(outcome["load"]) / np.mean(outcome["load"])
-        axes.bar(
-            range(len(load)), load, color=[COLOURS[1] if share > HEAVY else COLOURS[0] for share in load], width=0.8
-        )
-        axes.axhline(1, color="black", linewidth=1, linestyle=(0, (4, 3)))
-        axes.set_title(f"{outcome['label']}: busiest {outcome['max_over_mean']:.2f}x", fontsize=12, loc="left")
-        axes.set_xlabel("worker")
-        axes.set_xticks(range(0, len(load), max(1, len(load) // 8)))
+def times_figure(outcomes: Sequence[Outcome]) -> Any:
+    """A panel for each grouping, all on the same clock: the bars of its workers, and the end of the job."""
+    workers = len(outcomes[0].load)
+    figure = new_figure(11, 1.2 + len(outcomes) * max(1.5, 0.09 * workers))
+    panels = figure.subplots(len(outcomes), 1, sharex=True)
+    for axes, outcome in zip(panels, outcomes, strict=True):
+        heavy = np.array(outcome.load) > HEAVY * outcome.mean
+        colours = [OVERLOADED if each else OK for each in heavy]
+        axes.barh(range(workers), outcome.busy, left=outcome.started, color=colours, height=0.75)
+        axes.axvline(outcome.seconds, color="black", linewidth=1.5)
+        axes.set_title(f"{outcome.label}: {outcome.seconds:.1f} s", fontsize=13, loc="left")
+        axes.set_yticks([])
+        axes.set_ylim(workers - 0.3, -0.7)
+        axes.set_ylabel("workers")
+        if outcome.planning:
+            axes.axvspan(0, outcome.planning, color=PLANNING, alpha=0.5, linewidth=0)
+            axes.annotate("counting and plan", (0, 1), xycoords=("data", "axes fraction"), xytext=(3, -12),
+                          textcoords="offset points", fontsize=9)  # fmt: skip
         _plain(axes)
-    figure.axes[0].set_ylabel("load / fair share")
+    panels[-1].set_xlim(0, 1.02 * max(outcome.seconds for outcome in outcomes))
+    panels[-1].set_xlabel("seconds, measured")
     return figure
 
 
-def cost_figure(outcomes: Sequence[dict[str, Any]]) -> Any:
+def cost_figure(outcomes: Sequence[Outcome]) -> Any:
     figure = new_figure(11, 3.2)
     axes = figure.subplots()
     for outcome, colour, mark in zip(outcomes, COLOURS, MARKS, strict=False):
-        place = (outcome["replicas"], outcome["max_over_mean"])
+        place = (outcome.replicas, outcome.longest_over_mean)
         axes.plot(*place, mark, color=colour, markersize=11)
-        axes.annotate(outcome["label"], place, textcoords="offset points", xytext=(12, 5), fontsize=12)
-    axes.set_xlabel("replicas: (worker, word) pairs that hold a part of the count")
-    axes.set_ylabel("busiest worker / fair share")
-    axes.set_xlim(0, 1.2 * max(outcome["replicas"] for outcome in outcomes))
-    axes.set_ylim(0.9, 0.15 + max(outcome["max_over_mean"] for outcome in outcomes))
+        axes.annotate(outcome.label, place, textcoords="offset points", xytext=(12, 5), fontsize=12)
+    axes.set_xlabel("replicas: (worker, word) pairs that hold a part of a count")
+    axes.set_ylabel("longest worker / mean")
+    axes.set_xlim(0, 1.2 * max(outcome.replicas for outcome in outcomes))
+    axes.set_ylim(0.8, 0.3 + max(outcome.longest_over_mean for outcome in outcomes))
     axes.xaxis.set_major_formatter("{x:,.0f}")
     axes.axhline(1, color="black", linewidth=1, linestyle=(0, (4, 3)))
-    _plain(axes)
-    return figure
-
-
-def shares_figure(shares: npt.NDArray[np.float64]) -> Any:
-    figure = new_figure(11, 3)
-    axes = figure.subplots()
-    hours = np.linspace(0, 24, len(shares))
-    for phase, (word, share, colour) in enumerate(zip(TRENDING, shares.T, COLOURS, strict=False)):
-        axes.plot(hours, 100 * share, color=colour, linewidth=2.2)
-        middle = int((phase + 0.5) * len(shares) / PHASES)
-        place = (hours[middle], 100 * share.max())
-        axes.annotate(word, place, textcoords="offset points", xytext=(0, 6), ha="center", color=colour, fontsize=12)
-    axes.set_xticks(range(0, 25, 6))
-    axes.set_xlabel("hour of the day")
-    axes.set_ylabel("% of all words")
-    axes.set_ylim(0, 125 * shares.max())
     _plain(axes)
     return figure
 

@@ -1,4 +1,4 @@
-"""The demo's input: a day of trending words as Parquet files, skewed and drifting."""
+"""The demo's input: a skewed stream of words as Parquet files, and where Spark's own hash would put them."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -8,41 +8,43 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from unskew.streams import Drift
+from unskew.hashing import key_ids
+from unskew.streams import Zipf
 
-TRENDING = ("storm", "election", "goal", "eclipse", "strike", "festival", "heatwave", "airport")
-VOCABULARY = 50_000
-EXPONENT = 1.05  # the hottest word of the moment is then 11% of the stream: too much for one of 16 workers, not for two
-PHASES = 3  # morning, afternoon, evening: each has a hottest word of its own
-SLICES = 60
+VOCABULARY = 100_000
+EXPONENT = 1.2  # the hottest word is then a fifth of the stream, as is the hottest domain of the links on Reddit
 FILES = 8
 
 
 class Words(NamedTuple):
-    """What was written."""
+    """A stream of words: those that occur, the hottest first, and how often."""
 
-    counts: dict[str, int]  # of each word that occurs
-    shares: npt.NDArray[np.float64]  # [SLICES, PHASES]: each trending word's share of each slice of the day
+    words: pa.StringArray
+    counts: npt.NDArray[np.int64]
+
+    @property
+    def hottest(self) -> float:
+        """The share of the hottest word, p1."""
+        return float(self.counts.max() / self.counts.sum())
+
+    def are(self, counted: dict[str, int]) -> bool:
+        """Whether `counted` has exactly these words with these counts."""
+        return counted == dict(zip(self.words.to_pylist(), self.counts.tolist(), strict=True))
+
+    def hashed(self, workers: int) -> npt.NDArray[np.int64]:
+        """Rows that each worker gets by Spark's ``df.repartition(workers, "word")``."""
+        spark_hash = (key_ids(self.words) >> np.uint64(32)).astype(np.uint32).view(np.int32)
+        return np.bincount(spark_hash % workers, self.counts, workers).astype(np.int64)
 
 
 def write_words(folder: Path, tuples: int, seed: int) -> Words:
-    """Write `tuples` words to Parquet files in `folder`.
-
-    Like the logs of several front ends, each file holds a part of every moment of the day.
-    """
-    words = pa.array([*TRENDING, *(f"word{number}" for number in range(len(TRENDING) + 1, VOCABULARY + 1))])
-    schema = pa.schema([("word", pa.dictionary(pa.int32(), pa.string()))])
-    stream = Drift(z=EXPONENT, keys=VOCABULARY, tuples=tuples, every=-(-tuples // PHASES), seed=seed)
-    counts = np.zeros(VOCABULARY, np.int64)
-    shares = []
-    files = [pq.ParquetWriter(folder / f"front-end-{number}.parquet", schema) for number in range(FILES)]
-    for chunk in stream.chunks(-(-tuples // SLICES)):
-        ranks = (chunk.keys - 1).astype(np.int32)
-        here = np.bincount(ranks, minlength=VOCABULARY)
-        counts += here
-        shares.append(here[:PHASES] / len(ranks))
-        for file, part in zip(files, np.array_split(ranks, FILES), strict=True):
-            file.write_table(pa.table([pa.DictionaryArray.from_arrays(part, words)], schema=schema))
-    for file in files:
-        file.close()
-    return Words({words[i].as_py(): int(counts[i]) for i in np.flatnonzero(counts)}, np.array(shares))
+    """Write `tuples` words to Parquet files in `folder`."""
+    ranks = np.concatenate([chunk.keys for chunk in Zipf(EXPONENT, VOCABULARY, tuples, seed).chunks()]) - 1
+    vocabulary = pa.array([f"word{rank}" for rank in range(1, VOCABULARY + 1)])
+    for number, part in enumerate(np.array_split(ranks.astype(np.int32), FILES)):
+        words = pa.DictionaryArray.from_arrays(part, vocabulary).cast(pa.string())
+        pq.write_table(pa.table({"word": words}), folder / f"part-{number}.parquet")
+    counts = np.bincount(ranks, minlength=VOCABULARY)
+    occurring = np.flatnonzero(counts)
+    occurring = occurring[np.argsort(-counts[occurring], kind="stable")]
+    return Words(vocabulary.take(pa.array(occurring)), counts[occurring])

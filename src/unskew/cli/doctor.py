@@ -11,10 +11,12 @@ import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from unskew.checks import require_workers
-from unskew.cli.output import check_can_write, console, notes, print_json
+from unskew.cli.output import console, notes, print_json
 from unskew.errors import InputError
+from unskew.page import check_page
 from unskew.plan import require_sample
 from unskew.report import PURPOSES, Report
+from unskew.writing import check_can_write
 
 SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
@@ -56,7 +58,8 @@ def doctor(
     require_sample(sample)
     kind = _format(path, file_format)
     if out is not None:
-        check_can_write(out, force)
+        check_page("out", out)
+        check_can_write("out", out, force)
     needed = [("pyspark", "spark"), ("pandas", "spark")] + [("matplotlib", "plots")] * (out is not None)
     for package, extra in needed:
         if importlib.util.find_spec(package) is None:
@@ -81,7 +84,7 @@ def _run(path: str, kind: str, keys: Sequence[str], workers: int, for_: str | No
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with (
         tempfile.TemporaryDirectory(prefix="unskew-doctor-") as folder,
-        Progress(*columns, console=notes, transient=True) as progress,
+        Progress(*columns, console=notes, transient=True, disable=not notes.is_terminal) as progress,
     ):
         task = progress.add_task("starting a local Spark")
         with local_spark(Path(folder)) as spark:

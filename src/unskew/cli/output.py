@@ -5,13 +5,11 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from unskew.errors import InputError
 from unskew.simulate.simulator import Progress as Report
 
 console = Console(highlight=False)
@@ -98,13 +96,3 @@ def sparkline(values: Sequence[float], highest: float, width: int = MOST_BARS) -
     tops = [max(values[i : i + group]) for i in range(0, len(values), group)]
     bars = PLAIN_EIGHTHS if console.options.ascii_only else EIGHTHS
     return "".join(bars[max(1, round(8 * top / highest))] if top else bars[0] for top in tops)
-
-
-def check_can_write(path: Path, force: bool) -> None:
-    """InputError where writing `path` would overwrite something unasked, or cannot work."""
-    if path.is_dir():
-        raise InputError(f"out: {str(path)!r} is a folder; name a file")
-    if path.exists() and not force:
-        raise InputError(f"out: {str(path)!r} exists and was kept; add --force to replace it, or name another file")
-    if not path.absolute().parent.is_dir():
-        raise InputError(f"out: the folder {str(path.absolute().parent)!r} does not exist")

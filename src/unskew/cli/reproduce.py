@@ -17,7 +17,7 @@ from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.grid import run_on_spark
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
-from unskew.experiments.report import check_folder, make_folder, write_report, write_results
+from unskew.experiments.report import check_folder, write_report, write_results
 from unskew.page import fresh_path
 from unskew.plots import new_figure
 
@@ -63,10 +63,8 @@ def reproduce(
     new_figure()  # if pictures cannot be drawn, this says so now rather than after the grid
     settings = Settings(paper, streams, quick, seed, _options(quick, streams, seed))
     jobs = [job for experiment in chosen for job in experiment.jobs(settings)]
-    with session as spark:
-        make_folder(folder)
-        with progress_bar(f"simulating ({len(jobs)} passes)", len(jobs)) as done:
-            outcomes = run_on_spark(spark, jobs, done)
+    with session as spark, progress_bar(f"simulating ({len(jobs)} passes)", len(jobs)) as done:
+        outcomes = run_on_spark(spark, jobs, done)
     write_results(folder, outcomes)  # first of all: they are dear
     found = evaluate(PAPERS[paper], settings, chosen, outcomes)
     page = write_report(folder, PAPERS[paper], settings, chosen, outcomes, found)

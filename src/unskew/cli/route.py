@@ -1,6 +1,5 @@
 """`unskew route`: the decisions for a file, row by row, for anyone to check."""
 
-import os
 from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
@@ -13,7 +12,7 @@ import typer
 
 from unskew import Router, salts_for
 from unskew.cli.choosing import make_schemes
-from unskew.cli.output import check_can_write, console, print_json, progress_bar
+from unskew.cli.output import console, print_json, progress_bar
 from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.hashing import key_ids
@@ -22,6 +21,7 @@ from unskew.simulate import count_keys
 from unskew.simulate.simulator import Progress
 from unskew.streams import CHUNK, File
 from unskew.streams.files import TABLES, kind_of, seconds, table_batches, table_columns
+from unskew.writing import check_can_write, whole_file
 
 ADDED = ("worker", "salt")
 
@@ -53,7 +53,7 @@ def route(
         raise InputError(f"in: {str(source)!r} has a column {taken[0]!r} already; it would be overwritten")
     if out.exists() and out.samefile(source):
         raise InputError("out: must be another file than --in")
-    check_can_write(out, force)
+    check_can_write("out", out, force)
 
     def count_all() -> Frequencies:
         with progress_bar("counting keys", stream.length) as done:
@@ -80,19 +80,14 @@ def _routed(stream: File, scheme: Scheme, done: Progress) -> Iterator[pa.RecordB
 
 
 def _write(batches: Iterator[pa.RecordBatch], out: Path) -> int:
-    """Write beside `out` and move there at the end, so that a failure leaves nothing half done."""
-    unfinished = out.with_name(f".unskew-{os.getpid()}.unfinished")
     kind = pa.parquet.ParquetWriter if out.suffix == ".parquet" else pa.csv.CSVWriter
     first = next(batches)
     rows = 0
     try:
-        with kind(unfinished, first.schema) as writer:
+        with whole_file(out) as unfinished, kind(unfinished, first.schema) as writer:
             for batch in chain([first], batches):
                 writer.write_batch(batch)
                 rows += len(batch)
-        os.replace(unfinished, out)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
         raise InputError(f"out: {str(out)!r} cannot be written: {str(error).splitlines()[0]}") from None
-    finally:
-        unfinished.unlink(missing_ok=True)
     return rows

@@ -12,13 +12,14 @@ from rich.table import Table
 
 from unskew import simulate as simulator
 from unskew.cli.choosing import make_queues, make_schemes
-from unskew.cli.output import check_can_write, console, group_size, notes, print_json, progress_bar, sparkline
+from unskew.cli.output import console, group_size, notes, print_json, progress_bar, sparkline
 from unskew.contract import Listening, Scheme, can
 from unskew.plan import Frequencies
-from unskew.plots import check_picture, save_runs
+from unskew.plots import check_picture, new_figure, save_runs
 from unskew.registry import lookup, registration_of
 from unskew.simulate import Queues, Result, parse_event
 from unskew.streams import parse
+from unskew.writing import check_can_write
 
 DEFAULT_STREAM = "zipf(z=1.0, keys=10_000, tuples=1_000_000)"
 
@@ -95,7 +96,8 @@ def simulate(
     tuples = parse(stream, key=key, time=time, seed=seed)
     if plot is not None:
         check_picture(plot)
-        check_can_write(plot, force)
+        check_can_write("plot", plot, force)
+        new_figure()  # if pictures cannot be drawn, this says so now rather than after the run
 
     queues = make_queues(capacity or [], rate, utilisation, queue_bound, feedback_delay)
     events = [(text, parse_event(text)) for text in event or []]

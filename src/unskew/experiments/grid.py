@@ -5,7 +5,6 @@ shuffled or stored. Results come back as rows of JSON. The dearest jobs start fi
 """
 
 import json
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -156,26 +155,21 @@ def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None
 
 
 def _collect(spark: Any, frame: Any, progress: Callable[[int], None]) -> list[Any]:
-    """Collect in a thread, and report the tasks done meanwhile."""
-    collected: dict[str, Any] = {}
+    """Collect in the background, and report the tasks done meanwhile."""
+    from unskew.spark import run_watched
 
-    def work() -> None:
-        try:
-            collected["rows"] = frame.collect()
-        except Exception as error:
-            collected["error"] = error
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
     seen = 0
-    while thread.is_alive():
-        thread.join(POLL_SECONDS)
+
+    def watch() -> None:
+        nonlocal seen
         done = _tasks_done(spark)
         progress(max(0, done - seen))
         seen = max(seen, done)
-    if "error" in collected:
-        raise InputError(f"spark: the grid failed: {_last_line(collected['error'])}") from collected["error"]
-    rows: list[Any] = collected["rows"]
+
+    try:
+        rows: list[Any] = run_watched(frame.collect, watch, POLL_SECONDS)
+    except Exception as error:
+        raise InputError(f"spark: the grid failed: {_last_line(error)}") from error
     progress(len(rows) - seen)
     return rows
 

@@ -1,6 +1,5 @@
 """Writes what a rerun found: results as Parquet and CSV, claims as JSON and Markdown, pictures, and the page."""
 
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,28 +14,18 @@ from unskew.experiments.evaluation import QUICK, Evaluation
 from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Paper, Part, Picture, Settings, Table
 from unskew.page import Page
+from unskew.writing import check_folder_of, whole_file
 
 
 def check_folder(folder: Path, force: bool) -> None:
-    """InputError where writing into `folder` might overwrite something unasked."""
+    """InputError where writing into `folder` cannot work or might overwrite something unasked."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"out: {str(folder)!r} is a file; name a folder")
     kept = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
     if kept and not force:
         names = ", ".join(kept[:5]) + (" ..." if len(kept) > 5 else "")
         raise InputError(f"out: {str(folder)!r} has files, all kept ({names}); add --force, or name another folder")
-    if not folder.absolute().parent.is_dir():
-        raise InputError(f"out: the folder {str(folder.absolute().parent)!r} does not exist")
-
-
-def make_folder(folder: Path) -> None:
-    """Make `folder` unless it is there, and see that it can be written to."""
-    try:
-        folder.mkdir(exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(f"out: {str(folder)!r} cannot be written to: {error.strerror}") from None
+    check_folder_of("out", folder / "index.html" if folder.exists() else folder)
 
 
 def write_report(
@@ -48,8 +37,10 @@ def write_report(
     found: Evaluation,
 ) -> Path:
     """Write claims, pictures and the page into `folder`; returns the page."""
-    (folder / "claims.json").write_text(found.to_json(indent=2) + "\n", encoding="utf-8")
-    (folder / "results.md").write_text(found.markdown(), encoding="utf-8")
+    with whole_file(folder / "claims.json") as file:
+        file.write_text(found.to_json(indent=2) + "\n", encoding="utf-8")
+    with whole_file(folder / "results.md") as file:
+        file.write_text(found.markdown(), encoding="utf-8")
     page = Page(paper.title, f"The evaluation of {paper.reference}, rerun. {tally(found.claims)}.")
     page.text(*paper.introduction)
     if found.grid == QUICK:
@@ -86,15 +77,17 @@ def _save(figure: Any, path: Path) -> None:
     """Write a picture whose bytes depend on nothing but what it shows, so that it can be committed."""
     import matplotlib as mpl
 
-    with mpl.rc_context({"svg.hashsalt": "unskew"}):
-        figure.savefig(path, metadata={"Date": None})
+    with mpl.rc_context({"svg.hashsalt": "unskew"}), whole_file(path) as file:
+        figure.savefig(file, metadata={"Date": None})
 
 
 def write_results(folder: Path, outcomes: Outcomes) -> None:
     """Write results.parquet and results.csv, one row per outcome, and samples through time if there are any."""
     results = pa.Table.from_pylist([outcome.flat() for outcome in outcomes])
-    pa.parquet.write_table(results, folder / "results.parquet", compression="zstd")
-    pa.csv.write_csv(results, folder / "results.csv")
+    folder.mkdir(exist_ok=True)
+    _write_parquet(results, folder / "results.parquet")
+    with whole_file(folder / "results.csv") as file:
+        pa.csv.write_csv(results, file)
     samples = [
         {name: row[name] for name in ("experiment", "data", "scheme", "workers", "sources", "estimation", "params")}
         | sample._asdict()
@@ -102,4 +95,9 @@ def write_results(folder: Path, outcomes: Outcomes) -> None:
         for sample in outcome.result.samples
     ]
     if samples:
-        pa.parquet.write_table(pa.Table.from_pylist(samples), folder / "samples.parquet", compression="zstd")
+        _write_parquet(pa.Table.from_pylist(samples), folder / "samples.parquet")
+
+
+def _write_parquet(table: pa.Table, path: Path) -> None:
+    with whole_file(path) as file:
+        pa.parquet.write_table(table, file, compression="zstd")

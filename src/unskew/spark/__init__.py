@@ -9,15 +9,18 @@ changes a setting of the session.
 """
 
 from unskew.spark.aggregate import aggregate, apply_split
+from unskew.spark.background import run_watched as run_watched  # this and the others "as": for unskew's own commands
 from unskew.spark.counting import Decay
 from unskew.spark.feedback import Feedback
 from unskew.spark.keys import key_id
-from unskew.spark.local import local_spark as local_spark  # this and the others "as": for unskew's own commands
+from unskew.spark.local import local_spark as local_spark
+from unskew.spark.local import require_java as require_java
 from unskew.spark.planning import plan_for
 from unskew.spark.routing import SALT, repartition, salted
 from unskew.spark.sessions import SPARK_ERRORS as SPARK_ERRORS
 from unskew.spark.sessions import session_on as session_on
 from unskew.spark.skew import skew_report
+from unskew.spark.word_count import Timesheet as Timesheet
 from unskew.spark.word_count import count_words as count_words
 
 __all__ = [

@@ -3,11 +3,14 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.errors import PySparkRuntimeError
@@ -15,8 +18,10 @@ from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from unskew.errors import InputError
+from unskew.spark.background import run_watched
 
 LEAST_JAVA = 17
+GRACE = 10.0  # seconds in which Spark's process has to end by itself
 INSTALL_JAVA = (
     "type: sudo apt-get install -y openjdk-17-jre-headless (Debian, Ubuntu; or openjdk-21-jre-headless) or "
     'brew install openjdk@17 && export JAVA_HOME="$(brew --prefix openjdk@17)" (macOS)'
@@ -25,7 +30,7 @@ INSTALL_JAVA = (
 
 @contextmanager
 def local_spark(folder: Path, settings: Mapping[str, str] | None = None) -> Iterator[SparkSession]:
-    """A Spark in this process on all cores, stopped at the end. Its files and its log are in `folder`.
+    """A Spark of this process on all cores, which is gone at the end. Its files and its log are in `folder`.
 
     Only for commands that own their process: a session of the user's is never touched by anything else in unskew.
     """
@@ -45,18 +50,64 @@ def local_spark(folder: Path, settings: Mapping[str, str] | None = None) -> Iter
             *(settings or {}).items(),
         ]
     )
-    log = folder / "spark.log"
-    with log.open("wb") as file:  # the JVM keeps it as its standard error
+    gateway = None
+    try:
+        with _interrupts_later():
+            gateway = _launch(conf, folder / "spark.log")
+        context = run_watched(lambda: SparkContext(conf=conf, gateway=gateway))
+        context._accumulatorServer.handle_error = _say_nothing
+        session = SparkSession(context)
         try:
-            gateway = launch_gateway(conf, popen_kwargs={"stderr": file})
+            yield session
+        except Exception:
+            session.stop()
+            raise
+        else:
+            session.stop()
+    finally:  # after Ctrl-C too: then nothing more is said to Spark, which may wait for the rest of a sentence
+        if gateway is not None:
+            _end(gateway)
+
+
+def _launch(conf: SparkConf, log: Path) -> Any:
+    with log.open("wb") as file:  # Spark's process keeps it as its standard error
+        try:
+            return launch_gateway(conf, popen_kwargs={"stderr": file})
         except PySparkRuntimeError:
             last = (log.read_text(errors="replace").strip().splitlines() or ["it says nothing"])[-1]
             raise InputError(f"spark: a local Spark does not start: {last}") from None
-    session = SparkSession(SparkContext(conf=conf, gateway=gateway))
+
+
+@contextmanager
+def _interrupts_later() -> Iterator[None]:
+    """Ctrl-C within it counts at its end: a process that has been started must be known, or it cannot be ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, frame: came.append(number))
     try:
-        yield session
+        yield
     finally:
-        session.stop()
+        signal.signal(signal.SIGINT, before)
+        if came:
+            signal.raise_signal(signal.SIGINT)
+
+
+def _say_nothing(request: Any, address: Any) -> None:
+    """The server that collects accumulators prints a traceback where Spark's process ends before it."""
+
+
+def _end(gateway: Any) -> None:
+    """End the process of Spark, which cleans up and ends by itself when its standard input does."""
+    process = gateway.proc
+    process.stdin.close()
+    try:
+        process.wait(GRACE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    SparkContext._gateway = SparkContext._jvm = None  # else the next SparkContext of this process would talk to it
 
 
 def require_java() -> None:

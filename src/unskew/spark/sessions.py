@@ -10,6 +10,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from unskew.errors import InputError
+from unskew.spark.background import run_watched
 from unskew.spark.local import local_spark, require_java
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError)  # what Spark raises in a query
@@ -43,7 +44,7 @@ def _start(master: str, closing: ExitStack) -> SparkSession:
         folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="unskew-")))
         return closing.enter_context(local_spark(folder, {"spark.master": master}))
     require_java()
-    session = SparkSession.builder.master(master).appName("unskew reproduce").getOrCreate()
+    session = run_watched(SparkSession.builder.master(master).appName("unskew reproduce").getOrCreate)
     closing.callback(session.stop)
     return session
 

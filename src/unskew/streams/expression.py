@@ -21,8 +21,9 @@ def parse(text: str, *, key: str = "", time: str = "", seed: int | None = None) 
     """The stream that `text` describes; `key` and `time` are columns of a file, `seed` is for a text without one."""
     if text.endswith((*TABLES, *WORDS)) or is_readable(text):
         return File(text, key=key, time=time)
-    if key or time:
-        raise InputError(f"key: only a file has columns, and {text!r} is not a file")
+    for parameter, column in {"key": key, "time": time}.items():
+        if column:
+            raise InputError(f"{parameter}: only a file has columns, and {text!r} is not a file")
     return _from_call(text, seed)
 
 

@@ -55,8 +55,10 @@ class File(Stream):
                     raise InputError(
                         f"{parameter}: {self.path} has {names.count(column)} columns {column!r}; rename one"
                     )
-        elif self.key or self.time or self.source:
-            raise InputError(f"key: {self.path} is a text file of words; it has no columns")
+        else:
+            for parameter in ("key", "time", "source"):
+                if getattr(self, parameter):
+                    raise InputError(f"{parameter}: {self.path} is a text file of words; it has no columns")
 
     @property
     def length(self) -> int | None:

@@ -1,0 +1,43 @@
+"""Ctrl-C while Spark starts or works: one line, exit status 130, no process and no file left behind."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from interrupting import interrupt
+
+STOPPED = (130, "", "unskew: stopped\n", [], "")
+STEPS = [
+    "starting a local Spark",
+    "writing 20,000 words as Parquet",
+    "warming up, so that the first is not the slowest",
+    "plain hash over 4 workers",
+]
+
+
+def there_is(pattern: str) -> Callable[[Path], bool]:
+    return lambda temporary: any(temporary.glob(pattern))
+
+
+@pytest.mark.parametrize("sign", ["*/spark.log", "*/blockmgr-*"], ids=["while Spark starts", "while it counts"])
+def test_doctor(tmp_path: Path, sign: str) -> None:
+    pa.parquet.write_table(pa.table({"key": pa.array(range(3_000_000))}), tmp_path / "keys.parquet")
+    arguments = ["doctor", str(tmp_path / "keys.parquet"), "--key", "key", "--out", "page.html"]
+    assert interrupt(tmp_path, arguments, there_is(sign)) == STOPPED
+
+
+def test_demo_even_for_the_impatient(tmp_path: Path) -> None:
+    arguments = ["demo", "--tuples", "20000", "--workers", "4", "--row-cost", "100"]
+    stopped = interrupt(tmp_path, arguments, there_is("unskew-demo-*/hash"), presses=3)
+    *steps, last = stopped.err.splitlines()  # standard error is no terminal here, so each step is a line
+    assert steps == STEPS[: len(steps)]
+    assert stopped._replace(err=f"{last}\n") == STOPPED
+
+
+def test_reproduce(tmp_path: Path) -> None:
+    arguments = ["reproduce", "pkg", "--quick", "--only", "fig7"]
+    stopped = interrupt(tmp_path, arguments, there_is("*/blockmgr-*"))
+    assert stopped == STOPPED

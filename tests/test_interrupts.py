@@ -1,0 +1,103 @@
+"""Ctrl-C without Spark: one line, exit status 130, nothing left behind, whenever it comes."""
+
+import logging
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+from interrupting import interrupt
+from unskew.cli.interrupts import Interrupted, interrupts
+from unskew.writing import whole_file
+
+ENDLESS = "zipf(z=1.2, keys=100_000, tuples=100_000_000_000)"
+
+
+@pytest.fixture(autouse=True)
+def _logging_goes_on():
+    """In a process of its own, a command that was stopped logs nothing more."""
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def after(seconds):
+    start = time.monotonic()
+    return lambda _: time.monotonic() > start + seconds
+
+
+@pytest.mark.parametrize("seconds", [0.3, 4.0], ids=["while importing", "while routing"])
+@pytest.mark.compiled
+def test_simulate_stops_in_one_line(tmp_path, seconds):
+    stopped = interrupt(tmp_path, ["simulate", "--stream", ENDLESS, "--plot", "p.png"], after(seconds))
+    assert stopped == (130, "", "unskew: stopped\n", [], "")
+
+
+@pytest.mark.compiled
+def test_route_leaves_no_half_written_file(tmp_path):
+    table = pa.table({"key": pa.array(range(4_000_000))})
+    pa.parquet.write_table(table, tmp_path / "keys.parquet")
+    arguments = ["route", "--in", str(tmp_path / "keys.parquet"), "--key", "key", "--out", "routed.csv"]
+
+    def has_begun(_: Path) -> bool:
+        return any((tmp_path / "here").iterdir())
+
+    assert interrupt(tmp_path, arguments, has_begun) == (130, "", "unskew: stopped\n", [], "")
+
+
+def test_impatience_does_not_stop_the_cleaning_up():
+    cleaned = []
+    with pytest.raises(Interrupted), interrupts() as interrupted:  # noqa: PT012
+        assert not interrupted
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            signal.raise_signal(signal.SIGINT)
+            cleaned.append(bool(interrupted))
+    assert cleaned == [True]
+
+
+def test_who_handled_interrupts_before_does_so_again():
+    before = signal.getsignal(signal.SIGINT)
+    with interrupts():
+        assert signal.getsignal(signal.SIGINT) is not before
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_in_another_thread_interrupts_are_not_ours():
+    entered = []
+
+    def run():
+        with interrupts() as interrupted:
+            entered.append(bool(interrupted))
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    assert entered == [False]
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("before")
+    with pytest.raises(Interrupted), whole_file(path) as unfinished:  # noqa: PT012
+        unfinished.write_text("half")
+        raise Interrupted
+    assert path.read_text() == "before"
+    with whole_file(path) as unfinished:
+        assert unfinished.suffix == ".html"
+        unfinished.write_text("whole")
+    assert path.read_text() == "whole"
+    assert [each.name for each in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_link_stays_a_link(tmp_path):
+    (tmp_path / "real.html").write_text("before")
+    (tmp_path / "link.html").symlink_to("real.html")
+    with whole_file(tmp_path / "link.html") as unfinished:
+        unfinished.write_text("after")
+    assert (tmp_path / "link.html").is_symlink()
+    assert (tmp_path / "real.html").read_text() == "after"
