@@ -5,9 +5,10 @@ import heads
 import kernels
 import simulator
 import spark_batch
+import spark_costs
 import spark_feedback
 import twitter
 
 if __name__ == "__main__":
-    for benchmark in (kernels, heads, simulator, cold_start, spark_batch, spark_feedback, twitter):
+    for benchmark in (kernels, heads, simulator, cold_start, spark_batch, spark_costs, spark_feedback, twitter):
         benchmark.main()

@@ -1,10 +1,12 @@
 """`skew_report` and `unskew doctor` on a real Spark: counts, keys of all kinds, one pass, and what they refuse."""
 
+import time
 from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
@@ -13,7 +15,7 @@ from command import runner
 from unskew.cli.doctor import _format
 from unskew.errors import InputError
 from unskew.spark import key_id, skew_report
-from unskew.spark.skew import _counted
+from unskew.spark.skew import _counting_query
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +38,18 @@ def test_the_numbers_are_those_of_the_data(words: DataFrame) -> None:
     assert "Use fanout" in str(report)
 
 
-def test_the_load_by_hash_is_what_spark_does(words: DataFrame) -> None:
-    hot = words.where("word in ('the', 'of') or length(word) < 4")  # few enough keys to be known one by one
-    report = skew_report(hot, "word", 8)
-    partition = F.expr("pmod(hash(word, 0), 8)")
-    placed = {row["w"]: row["count"] for row in hot.groupBy(partition.alias("w")).count().collect()}
+def test_the_load_by_hash_is_exactly_what_spark_does(words: DataFrame) -> None:
+    report = skew_report(words, "word", 8)
+    parts = words.repartition(8, "word").groupBy(F.spark_partition_id().alias("w")).count().collect()
+    placed = {row["w"]: row["count"] for row in parts}
     load = np.array([placed.get(w, 0) for w in range(8)])
     (by_hash,) = (f for f in report.forecasts if f.scheme == "hash")
     assert by_hash.load == pytest.approx(load / load.mean())
 
 
 def test_the_data_is_read_once(spark: SparkSession) -> None:
-    counted = _counted(spark.range(100_000).selectExpr("id % 5000 AS word"), "word", None)
-    assert len(counted.collect()) == 2_001
+    counted = _counting_query(spark.range(100_000).selectExpr("id % 5000 AS word"), "word", 8, None)
+    assert len(counted.collect()) == 2_009
     plan = counted._jdf.queryExecution().executedPlan().toString().split("== Initial Plan ==")[0]
     assert "ReusedExchange" in plan
     assert plan.count("Range (") == 1
@@ -161,13 +162,24 @@ def test_what_the_doctor_cannot_do_is_one_line(words: DataFrame, run, tmp_path: 
     broken = tmp_path / "broken.parquet"
     broken.write_text("this is no Parquet")
     (tmp_path / "data.bin").touch()
+    (tmp_path / "data.csv").write_text("word\nthe\n")
+    (tmp_path / "words.txt").write_text("to be or not to be")
+    parquet = next((tmp_path / "words").glob("*.parquet"))
     (tmp_path / "empty").mkdir()
     for arguments, message in [
         ((tmp_path / "missing",), "path: there is no"),
         ((broken,), "as parquet"),
         ((tmp_path / "data.bin",), "format: the name"),
         ((tmp_path / "empty",), "format: the name"),
-        ((tmp_path / "words", "--format", "xml"), "format: must be one of parquet, csv, json, orc, not 'xml'"),
+        ((tmp_path / "words", "--format", "xml"), "format: must be one of parquet, csv, json, orc, text, not 'xml'"),
+        ((parquet, "--format", "csv"), "is a parquet file, not to be read as csv"),
+        ((tmp_path / "data.csv", "--format", "parquet"), "is no parquet file, not to be read as parquet"),
+        ((tmp_path / "words", "--row-cost", -1), "row_cost: must be seconds per row from 0 to 1e6, not -1.0"),
+        ((tmp_path / "words", "--cores", 0), "cores: must be an integer from 1"),
+        (
+            (tmp_path / "words.txt", "--key", "nope"),
+            "key: a text has the words as its key; leave --key out",
+        ),
         ((tmp_path / "words", "--workers", 0), "workers: must be an integer from 1"),
         ((tmp_path / "words", "--sample", 2), "sample: must be a share"),
         ((tmp_path / "words", "--for", "fun"), "for: must be one of aggregate, python, stateful, join, not 'fun'"),
@@ -179,6 +191,35 @@ def test_what_the_doctor_cannot_do_is_one_line(words: DataFrame, run, tmp_path: 
         assert message in done.err
         assert len(done.err.strip().splitlines()) == 1
         assert done.out == ""
+
+
+def test_the_doctor_counts_the_words_of_a_text(run, tmp_path: Path) -> None:
+    (tmp_path / "words.txt").write_text("to be  or\nnot\tto be\n\n")
+    (found,) = run("doctor", tmp_path / "words.txt", "--workers", 2, "--json").json_lines
+    assert {key["key"]: key["count"] for key in found["top"]} == {"to": 2, "be": 2, "or": 1, "not": 1}
+    assert found["columns"] == ["word"]
+
+
+def test_a_key_is_needed_but_for_a_text(run, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("k\n1\n")
+    done = run("doctor", tmp_path / "a.csv")
+    assert (done.status, done.err) == (
+        2,
+        "unskew: key: name the key column, such as --key user; only a text needs none\n",
+    )
+
+
+def test_a_function_is_timed_on_rows_of_the_data(words: DataFrame) -> None:
+    tables = []
+
+    def slow(rows: pa.Table) -> None:
+        tables.append(rows)
+        time.sleep(0.001 * rows.num_rows)
+
+    report = skew_report(words, "word", 8, for_="python", row_cost=slow)
+    assert report.row_cost == pytest.approx(0.001, rel=0.5)
+    assert {tuple(rows.column_names) for rows in tables} == {("word", "n")}
+    assert skew_report(words.limit(0), "word", 8, row_cost=slow).row_cost == 0
 
 
 def test_the_doctor_says_that_java_is_missing(

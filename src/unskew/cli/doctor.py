@@ -5,7 +5,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -18,18 +18,37 @@ from unskew.plan import require_sample
 from unskew.report import PURPOSES, Report
 from unskew.writing import check_can_write
 
-SUFFIXES = {".parquet": "parquet", ".csv": "csv", ".json": "json", ".jsonl": "json", ".ndjson": "json", ".orc": "orc"}
+SUFFIXES = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".orc": "orc",
+    ".txt": "text",
+    ".text": "text",
+}
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
+FIRST_BYTES = {b"PAR1": "parquet", b"ORC": "orc"}  # of files that are not text
+WORD = "word"  # the key of a text
 TAGGED = re.compile(r"\[[A-Z_.]+\] (.+)")
 PURPOSE_NAMES = ", ".join(name for name in PURPOSES if name)
 
 
 def doctor(
     path: Annotated[str, typer.Argument(help="A file or folder, or an address that Spark knows, such as s3a://...")],
-    key: Annotated[list[str], typer.Option(help="The key column; repeat for a key of several columns.")],
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="The key column; repeat for a key of several columns. A text has words, and needs none."),
+    ] = None,
     workers: Annotated[int, typer.Option(help="Workers W: the partitions of the stage after the shuffle.")] = 64,
     for_: Annotated[str, typer.Option("--for", help=f"What rows are grouped for: {PURPOSE_NAMES}.")] = "",
     sample: Annotated[float, typer.Option(help="Count only this share of the rows, such as 0.1.")] = 1.0,
+    row_cost: Annotated[
+        float | None,
+        typer.Option(help="Seconds that your work takes per row, such as 0.002; then times are compared."),
+    ] = None,
+    cores: Annotated[int | None, typer.Option(help="Workers that work at the same time; all by default.")] = None,
     file_format: Annotated[
         str, typer.Option("--format", help=f"{', '.join(FORMATS)}; by default by the file's name.")
     ] = "",
@@ -43,7 +62,7 @@ def doctor(
     predicts for every scheme how long the busiest of W workers takes and how many
     partial results there are, and recommends what to do in one sentence.
 
-    What you do with the rows matters, so say it:
+    What you do with the rows matters, so say it, and what a row costs if you know ([bold]--row-cost[/bold]):
 
     [bold]--for aggregate[/bold]: count, sum and the like; Spark needs no help.
     [bold]--for python[/bold]: expensive Python for each row or key.
@@ -65,7 +84,9 @@ def doctor(
         if importlib.util.find_spec(package) is None:
             raise InputError(f"doctor: {package} is not installed; type: pip install 'unskew[{extra}]'")
 
-    report = _run(path, kind, key, workers, for_ or None, None if sample == 1 else sample)
+    keys = _keys(key or [], kind)
+    options = {"for_": for_ or None, "sample": None if sample == 1 else sample, "row_cost": row_cost, "cores": cores}
+    report = _run(path, kind, keys, workers, options)
     if out is not None:
         from unskew.cli.doctor_page import doctor_page
 
@@ -78,7 +99,18 @@ def doctor(
         console.print(f"\nThe pictures: [bold]{out}[/bold]", soft_wrap=True)
 
 
-def _run(path: str, kind: str, keys: Sequence[str], workers: int, for_: str | None, sample: float | None) -> Report:
+def _keys(given: Sequence[str], kind: str) -> list[str]:
+    """The key columns; a text has one."""
+    if kind == "text":
+        if [*given] not in ([], [WORD]):
+            raise InputError(f"key: a text has the words as its key; leave --key out, or give {WORD}, not {given[0]!r}")
+        return [WORD]
+    if not given:
+        raise InputError("key: name the key column, such as --key user; only a text needs none")
+    return [*given]
+
+
+def _run(path: str, kind: str, keys: Sequence[str], workers: int, options: dict[str, Any]) -> Report:
     from unskew.spark import SPARK_ERRORS, local_spark, skew_report
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -92,7 +124,9 @@ def _run(path: str, kind: str, keys: Sequence[str], workers: int, for_: str | No
             reader = spark.read.format(kind)
             try:
                 df = (reader.option("header", True) if kind == "csv" else reader).load(path)
-                return skew_report(df, list(keys), workers, for_=for_, sample=sample)
+                if kind == "text":
+                    df = df.selectExpr(rf"explode(split(value, '\\s+')) AS {WORD}").where(f"{WORD} <> ''")
+                return skew_report(df, list(keys), workers, **options)
             except SPARK_ERRORS as error:
                 raise InputError(f"path: Spark cannot read {path!r} as {kind}: {_reason(error)}") from None
 
@@ -116,9 +150,22 @@ def _format(path: str, chosen: str) -> str:
         if place.is_dir():
             names = sorted(str(file) for file in place.rglob("*") if file.is_file() and file.name[0] not in "._")
     if chosen:
+        _check_first_bytes(names[0] if names else path, chosen)
         return chosen
     for name in names:
         for suffix in reversed(Path(name).suffixes):  # .csv.gz
             if suffix.lower() in SUFFIXES:
                 return SUFFIXES[suffix.lower()]
     raise InputError(f"format: the name {path!r} does not tell; add --format with one of {', '.join(FORMATS)}")
+
+
+def _check_first_bytes(path: str, chosen: str) -> None:
+    """InputError where the file's own first bytes say that it has another format."""
+    if not Path(path).is_file():
+        return
+    with open(path, "rb") as file:
+        first = file.read(4)
+    for mark, kind in FIRST_BYTES.items():
+        if first.startswith(mark) != (kind == chosen) and (first.startswith(mark) or kind == chosen):
+            is_one = f"is a {kind} file" if first.startswith(mark) else f"is no {chosen} file"
+            raise InputError(f"format: {path!r} {is_one}, not to be read as {chosen}")

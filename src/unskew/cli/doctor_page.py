@@ -27,7 +27,7 @@ def doctor_page(report: Report, name: str) -> Page:
             stragglers_figure(report),
             "Predicted time of the stage over that of perfect balance (the dashed line), partial results merged.",
         )
-        page.table(["scheme", "max/mean", "straggler", "replicas", "a key"], [report.row(f) for f in report.forecasts])
+        page.table(*report.table())
         page.text(LEGEND)
         page.figure(loads_figure(report), "Rows of each worker over the mean, from the busiest to the idlest.")
     if report.notes:

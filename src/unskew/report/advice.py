@@ -1,10 +1,14 @@
 """One sentence on what to do, by rules with thresholds that are written down here.
 
 In this order: nothing, where there are no rows, one worker, or fewer rows than workers; nothing for a built-in
-aggregate, which Spark combines before the shuffle; nothing where hash is within `ENOUGH` of perfect balance; Spark's
-own skew join for a join, which unskew does not offer yet; nothing where the best scheme is not `WORTHWHILE` times
-faster than hash, merging included; otherwise that scheme. The best scheme is the one with the fewest replicas among
-those within `ENOUGH` of the lowest straggler factor; only schemes that are offered on Spark are recommended.
+aggregate, which Spark combines before the shuffle; nothing where Spark's own hash is within `ENOUGH` of perfect
+balance; Spark's own skew join for a join, which unskew does not offer yet; nothing where the best scheme is not
+`WORTHWHILE` times as fast as Spark's own hash; otherwise that scheme. The best scheme is the one with the fewest
+replicas among those within `ENOUGH` of the lowest straggler factor; only schemes that Spark can run are recommended.
+
+How fast is a matter of what a row costs. Where that is known (`row_cost`), whole stages are compared in seconds, with
+what Spark and Python cost besides (see `costs`). Where it is not, rows are compared, merging included, and the advice
+says from which cost of a row on it holds: below it, what splitting costs is more than what balance gains.
 """
 
 from collections.abc import Sequence
@@ -12,11 +16,11 @@ from typing import NamedTuple
 
 from unskew.errors import InputError
 from unskew.hashing import NULL_KEY_ID
+from unskew.report.costs import WORTHWHILE, Work, break_even, duration, seconds
 from unskew.report.counts import KeyCounts, percent
 from unskew.report.forecast import MOST_WORKERS, Forecast
 
 ENOUGH = 1.2  # times the best: a stage that takes no longer is as good, and then fewer replicas are better
-WORTHWHILE = 1.1  # times that a scheme must be faster than hash
 NOTABLE_NULLS = 0.01  # share of rows without a key from which they are worth a remark
 
 
@@ -38,6 +42,7 @@ class Advice(NamedTuple):
     sentence: str
     scheme: str | None = None  # None: do nothing
     mode: str | None = None
+    break_even: float | None = None  # seconds per row from which on the scheme pays; None: not about a scheme
 
 
 def purpose(for_: str | None) -> Purpose:
@@ -48,7 +53,7 @@ def purpose(for_: str | None) -> Purpose:
     return PURPOSES[for_]
 
 
-def advise(counts: KeyCounts, workers: int, forecasts: Sequence[Forecast], for_: str | None) -> Advice:
+def advise(counts: KeyCounts, workers: int, forecasts: Sequence[Forecast], for_: str | None, work: Work) -> Advice:
     """The recommendation."""
     if not counts.tuples:
         return Advice("Do nothing: there are no rows.")
@@ -63,33 +68,86 @@ def advise(counts: KeyCounts, workers: int, forecasts: Sequence[Forecast], for_:
         return Advice(f"Do nothing, or use fewer workers: {counts.tuples:,} rows leave most of {workers:,} idle.")
     if not forecasts:
         return _by_bounds(counts, workers, for_)
-    by_hash = next(f for f in forecasts if f.scheme == "hash")
-    if by_hash.straggler <= ENOUGH:
+    by_spark = today(forecasts)
+    if by_spark.straggler <= ENOUGH:
         return Advice(
-            f"Do nothing: hash is balanced enough here; its busiest worker gets {by_hash.max_over_mean:.2f} times the "
-            "mean, and no key has to be split."
+            f"Do nothing: Spark's own hash is balanced enough here; its busiest worker gets "
+            f"{by_spark.max_over_mean:.2f} times the mean, and no key has to be split."
         )
     if for_ == "join":
-        return Advice(_use_skew_join(f"{by_hash.max_over_mean:.1f}"))
+        return Advice(_use_skew_join(f"{by_spark.max_over_mean:.1f}"))
     best = _best(forecasts, counts.keys)
-    gain = by_hash.straggler / best.straggler
-    if best.scheme == "hash" or gain < WORTHWHILE:
+    if by_spark.straggler < WORTHWHILE * best.straggler:
         return Advice(
-            f"Do nothing: hash's busiest worker gets {by_hash.max_over_mean:.2f} times the mean, but splitting keys "
-            f"costs as much as it gains: the partial results of all {counts.keys:,} keys would have to be merged."
+            f"Do nothing: the busiest worker of Spark's own hash gets {by_spark.max_over_mean:.2f} times the mean, but "
+            f"splitting keys costs as much as it gains: the partial results of all {counts.keys:,} keys would have to "
+            "be merged."
         )
-    mode = "" if _only_mode(best, forecasts) else f" ({best.mode})"
+    return _in_seconds(counts, workers, by_spark, best, work, _only_mode(best, forecasts))
+
+
+def today(forecasts: Sequence[Forecast]) -> Forecast:
+    """Spark's own hash: what happens if nothing is done."""
+    return next(f for f in forecasts if f.mode == "spark")
+
+
+def _in_seconds(counts: KeyCounts, workers: int, now: Forecast, best: Forecast, work: Work, only_mode: bool) -> Advice:
+    """The best scheme, unless a row costs so little that the stage would not become faster."""
+    pays_from = break_even(counts, workers, now, best, work.cores)
+    if pays_from == float("inf"):
+        return Advice(
+            f"Do nothing: {work.cores:,} cores have enough to do with {workers:,} workers, however uneven these are."
+        )
+    label = best.scheme if only_mode else f"{best.scheme} ({best.mode})"
+    balance = (
+        f"the busiest worker gets {best.max_over_mean:.2f} times the mean instead of {now.max_over_mean:.1f} by "
+        "Spark's own hash"
+    )
+    if work.row_cost is None:
+        return Advice(
+            f"Use {label} if a row costs more than about {duration(pays_from)}: {balance}, so work on the rows takes "
+            f"up to {now.max_over_mean / best.max_over_mean:.1f} times less time, {_cost(best.replicas, counts.keys)}.",
+            best.scheme,
+            best.mode,
+            pays_from,
+        )
+    before, after = (seconds(f, counts, workers, work) or 0.0 for f in (now, best))
+    if before < WORTHWHILE * after:
+        return Advice(
+            f"Do nothing: at {duration(work.row_cost)} per row the stage takes about {duration(before)} by Spark's own "
+            f"hash and {duration(after)} by {label}: {balance}, but counting, splitting and merging cost as much. It "
+            f"pays from about {duration(pays_from)} per row on.",
+            break_even=pays_from,
+        )
     return Advice(
-        f"Use {best.scheme}{mode}: the busiest worker gets {best.max_over_mean:.2f} times the mean instead of "
-        f"{by_hash.max_over_mean:.1f} by hash, so the stage is about {gain:.1f} times as fast, "
-        f"{_cost(best.replicas, counts.keys)}.",
+        f"Use {label}: {balance}. At {duration(work.row_cost)} per row the stage takes about {duration(after)} instead "
+        f"of {duration(before)}, {_cost(best.replicas, counts.keys)}.",
         best.scheme,
         best.mode,
+        pays_from,
     )
 
 
+def reason(forecast: Forecast, advice: Advice, forecasts: Sequence[Forecast], keys: int) -> str:
+    """Why the scheme is recommended, or why not, in a few words."""
+    if (forecast.scheme, forecast.mode) == (advice.scheme, advice.mode):
+        return "recommended"
+    if forecast.mode == "spark":
+        return "as it is now"
+    if not forecast.on_spark:
+        return "not on Spark"
+    best = _best(forecasts, keys)
+    if forecast is best:
+        return "costs too much"
+    if forecast.straggler > ENOUGH * min(f.straggler for f in forecasts if f.on_spark):
+        return "less even"
+    if round(forecast.replicas / keys, 2) > round(best.replicas / keys, 2):
+        return "more replicas"
+    return "Python per row" if forecast.mode == "online" else "as good"
+
+
 def _best(forecasts: Sequence[Forecast], keys: int) -> Forecast:
-    """The fewest replicas, to a hundredth of a replica a key; a plan rather than live routers, and of plans fanout."""
+    """The fewest replicas, to a hundredth per key; a plan rather than live routers, and of plans fanout."""
     able = [f for f in forecasts if f.on_spark]
     limit = ENOUGH * min(f.straggler for f in able)
     good = [f for f in able if f.straggler <= limit]
@@ -109,8 +167,8 @@ def _by_bounds(counts: KeyCounts, workers: int, for_: str | None) -> Advice:
     if for_ == "join":
         return Advice(_use_skew_join(f"at least {one:.1f}"))
     return Advice(
-        f"Use fanout: by hash the busiest worker gets at least {one:.1f} times the mean, with two choices at least "
-        f"{max(1.0, two):.1f} (from p1; more than {MOST_WORKERS:,} workers are not simulated).",
+        f"Use fanout: by Spark's own hash the busiest worker gets at least {one:.1f} times the mean, with two choices "
+        f"at least {max(1.0, two):.1f} (from p1; more than {MOST_WORKERS:,} workers are not simulated).",
         "fanout",
         "planned",
     )
@@ -118,8 +176,8 @@ def _by_bounds(counts: KeyCounts, workers: int, for_: str | None) -> Advice:
 
 def _use_skew_join(times: str) -> str:
     return (
-        f"Leave it to Spark's adaptive skew join (on by default: spark.sql.adaptive.skewJoin.enabled): by hash the "
-        f"busiest worker gets {times} times the mean, and unskew does not offer joins yet."
+        f"Leave it to Spark's adaptive skew join (on by default: spark.sql.adaptive.skewJoin.enabled): by Spark's own "
+        f"hash the busiest worker gets {times} times the mean, and unskew does not offer joins yet."
     )
 
 
@@ -129,7 +187,7 @@ def _only_mode(best: Forecast, forecasts: Sequence[Forecast]) -> bool:
 
 def _cost(replicas: int, keys: int) -> str:
     if replicas > 2 * keys:
-        return f"for {replicas:,} partial results to merge, {replicas / keys:.1f} a key"
+        return f"for {replicas:,} partial results to merge, {replicas / keys:.1f} per key"
     more = replicas - keys
     return f"for {more:,} more partial {'result' if more == 1 else 'results'} than keys ({percent(more / keys)} more)"
 

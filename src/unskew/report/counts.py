@@ -34,12 +34,13 @@ class KeyCounts:
     """
 
     top: Frequencies  # its `tuples` are those of all keys
-    tail_keys: Ints  # one entry a bucket, each at least 1
+    tail_keys: Ints  # of each bucket, at least 1
     tail_tuples: Ints
+    partition_rows: Ints | None = None  # of each partition by Spark's own hash, where they were counted
 
     def __post_init__(self) -> None:
         if self.tail_keys.shape != self.tail_tuples.shape or (self.tail_tuples < self.tail_keys).any():
-            raise InputError("tail_tuples: must have one entry a bucket, and at least one tuple a key")
+            raise InputError("tail_tuples: must have one number per bucket, and at least one tuple per key")
         together = int(self.top.counts.sum() + self.tail_tuples.sum())
         if together != self.tuples:
             raise InputError(f"tuples: must be the sum of all counts {together}, not {self.tuples}")

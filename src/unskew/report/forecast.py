@@ -47,7 +47,7 @@ class Forecast:
     """One scheme, in one mode, with W workers."""
 
     scheme: str
-    mode: str  # "planned" or "online"; "fit" for an offline scheme that is not offered on Spark
+    mode: str  # "planned" or "online"; "spark": Spark's own hash; "fit": an offline scheme that Spark cannot run
     max_over_mean: float  # rows of the busiest worker over the mean
     replicas: int  # (worker, key) pairs
     straggler: float  # how much longer the stage takes than perfectly balanced, merging included
@@ -99,10 +99,10 @@ def _split(total: int, parts: int) -> npt.NDArray[np.int64]:
 
 
 def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Forecast]:
-    """All registered schemes, those of the lowest straggler factor first; none above `MOST_WORKERS` workers.
+    """Spark's own hash and all schemes, the lowest straggler factor first; none above `MOST_WORKERS` workers.
 
-    A scheme with two modes is there twice, unless they do the same. `merge_cost`: what merging a partial result costs,
-    in rows.
+    The scheme ``hash`` is there as Spark does it, ``df.repartition(W, key)``. A scheme with two modes is there twice,
+    unless they do the same. `merge_cost`: what merging a partial result costs, in rows.
     """
     if workers > MOST_WORKERS or not counts.tuples:
         return []
@@ -110,7 +110,7 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
     few_keys = small
     if counts.tuples > TUPLES:
         few_keys = miniature(counts, TUPLES_FOR_REPLICAS, counts.top.hot(workers), ROWS_A_WORKER * workers)
-    found: list[Forecast] = []
+    found = [_forecast("hash", "spark", _by_spark(counts, small, workers), counts.keys, counts, merge_cost)]
     for name, mode, scheme_for in _schemes(counts, workers):
         chosen = _route(scheme_for(small), small)
         among_few = chosen if few_keys is small else _route(scheme_for(few_keys), few_keys)
@@ -123,20 +123,30 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
 
 def _schemes(counts: KeyCounts, workers: int) -> Iterator[tuple[str, str, Callable[[Miniature], Scheme]]]:
     """Name, mode, and the scheme for a miniature."""
-    for name, entry in SCHEMES.items():
-        if "planned" in entry.modes:
+    for name, registration in SCHEMES.items():
+        if name == "hash":
+            continue
+        if "planned" in registration.modes:
             planned = follow_plan(make_plan(name, workers, counts.top))
             yield name, "planned", lambda small, scheme=planned: scheme  # type: ignore[misc]
-        if "online" in entry.modes:
+        if "online" in registration.modes:
             online = make(name, workers)
             yield name, "online", lambda small, scheme=online: scheme  # type: ignore[misc]
-        if not entry.modes:
-            yield name, "fit", partial(_fit, entry, workers)
+        if not registration.modes:
+            yield name, "fit", partial(_fit, registration, workers)
 
 
-def _fit(entry: Registration, workers: int, small: Miniature) -> Scheme:
+def _by_spark(counts: KeyCounts, small: Miniature, workers: int) -> npt.NDArray[np.int64]:
+    """Rows of each partition by Spark's own hash: as counted, or in the miniature."""
+    if counts.partition_rows is not None:
+        return counts.partition_rows
+    placed = (small.ids >> np.uint64(32)).astype(np.uint32).view(np.int32) % workers
+    return np.bincount(placed, small.counts, minlength=workers).astype(np.int64)
+
+
+def _fit(registration: Registration, workers: int, small: Miniature) -> Scheme:
     ids, places = np.unique(small.ids, return_inverse=True)  # keys that share an id are routed as one
-    scheme: Scheme = entry.type.fit(workers, ids, np.bincount(places, small.counts).astype(np.int64))
+    scheme: Scheme = registration.type.fit(workers, ids, np.bincount(places, small.counts).astype(np.int64))
     return scheme
 
 

@@ -6,25 +6,29 @@ from html import escape
 from io import StringIO
 from typing import Any
 
-from rich.box import SIMPLE_HEAD
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from unskew.checks import require_workers
+from unskew.checks import require_integer, require_number, require_workers
 from unskew.registry import lookup
-from unskew.report.advice import ENOUGH, Advice, advise, purpose, remarks
+from unskew.report.advice import ENOUGH, Advice, advise, purpose, reason, remarks
+from unskew.report.costs import Work, duration, seconds
 from unskew.report.counts import KeyCounts, ZipfFit, percent
 from unskew.report.forecast import MOST_WORKERS, Forecast, forecasts
 
 SHOWN = 10  # top keys
+NOT_IN_DICT = ("counts", "advice", "for_", "reasons", "seconds")  # or under another name
 LONGEST_BAR = 30  # characters
-TABLE = 70  # characters beside the bars
+SHORTEST_BAR = 6
+TABLE = 73  # characters beside the bars
+TIME = 8  # more where times are shown
+MOST_WORKERS_AT_ONCE = 1_000_000  # cores
 WIDTH = 100  # of the report as text
 LEGEND = (
     "max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with perfect "
-    "balance, merging of partial results included. replicas: (worker, key) pairs."
+    "balance, merging of partial results included. replicas: (worker, key) pairs. Spark's hash: df.repartition(W, key)."
 )
 
 
@@ -49,6 +53,7 @@ class Report:
     workers: int  # W
     for_: str | None
     sample: float  # share of the rows that was counted
+    row_cost: float | None  # seconds per row, where it is known
     tuples: int
     keys: int
     p1: float
@@ -56,7 +61,9 @@ class Report:
     zipf: ZipfFit | None
     most_workers_one_choice: int | None  # 1/p1: with more, the hottest key alone overloads its worker
     most_workers_two_choices: int | None  # 2/p1: with more, also both workers that PKG gives it
-    forecasts: tuple[Forecast, ...]  # lowest straggler factor first
+    forecasts: tuple[Forecast, ...]  # the recommended one first, then by straggler factor
+    reasons: tuple[str, ...]  # of each forecast: why it is recommended, or why not
+    seconds: tuple[float | None, ...]  # that the stage takes by each forecast, where `row_cost` is known
     advice: Advice
     notes: tuple[str, ...]
     counts: KeyCounts = field(repr=False)
@@ -82,13 +89,17 @@ class Report:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, ready for JSON."""
-        found = {name: value for name, value in vars(self).items() if name not in ("counts", "advice", "for_")}
+        found = {name: value for name, value in vars(self).items() if name not in NOT_IN_DICT}
         return found | {
             "for": self.for_,
             "columns": list(self.columns),
             "top": [asdict(key) for key in self.top],
             "zipf": None if self.zipf is None else self.zipf._asdict(),
-            "forecasts": [forecast.to_dict() for forecast in self.forecasts],
+            "forecasts": [
+                forecast.to_dict() | {"reason": why, "seconds": taken}
+                for forecast, why, taken in zip(self.forecasts, self.reasons, self.seconds, strict=True)
+            ],
+            "break_even_row_cost": self.advice.break_even,
             "notes": list(self.notes),
             "recommendation": self.recommendation,
             "recommended_scheme": self.advice.scheme,
@@ -108,18 +119,20 @@ class Report:
         if self.most_workers_one_choice is None:
             return ""
         return (
-            f"Because of the hottest key, one choice a key (hash) can balance at most {self.most_workers_one_choice:,} "
-            f"workers, two choices (PKG) at most {self.most_workers_two_choices:,}; you ask about {self.workers:,}."
+            f"Because of the hottest key, one choice per key (hash) can balance at most "
+            f"{self.most_workers_one_choice:,} workers, two choices (PKG) at most {self.most_workers_two_choices:,}; "
+            f"you ask about {self.workers:,}."
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         block = "#" if options.ascii_only else "━"
-        bar = max(6, min(LONGEST_BAR, options.max_width - TABLE))
+        room = options.max_width - TABLE - TIME * (self.row_cost is not None)
+        bar = min(LONGEST_BAR, room) if room >= SHORTEST_BAR else 0
         yield Text.assemble(("Skew of ", "bold"), (", ".join(self.columns), "bold cyan"))
         yield Text(self.facts() if not options.ascii_only else self.facts().replace("·", "|").replace("R²", "R2"))
         if self.top:
             yield Text("\nHottest keys", "bold")
-            yield Padding(self._top_table(block, bar), (0, 0, 0, 2))
+            yield Padding(self._top_table(block, LONGEST_BAR), (0, 0, 0, 2))
             yield Text(f"\n{self.bounds()}")
         if self.forecasts:
             yield Text(f"\nWith {self.workers:,} workers, predicted", "bold")
@@ -144,33 +157,41 @@ class Report:
         return table
 
     def _forecast_table(self, block: str, longest: int) -> Table:
-        table = Table("scheme", "max/mean", "straggler", "replicas", "a key", "", box=SIMPLE_HEAD, pad_edge=False)
+        headers, rows = self.table()
+        table = Table(*headers, *([""] if longest else []), box=None, padding=(0, 1, 0, 0))
         for column in table.columns:
             column.no_wrap = True
-            column.justify = "left" if column.header in ("scheme", "") else "right"
+            column.justify = "left" if column.header in ("scheme", "verdict", "") else "right"
         worst = max(f.straggler for f in self.forecasts)
-        for f in self.forecasts:
-            style = "red" if f.straggler > ENOUGH else "green"
-            chosen = (f.scheme, f.mode) == (self.advice.scheme, self.advice.mode)
-            table.add_row(
-                *self.row(f),
-                Text(block * max(1, round(longest * f.straggler / worst)), style),
-                style="bold" if chosen else "",
-            )
+        for f, row, why in zip(self.forecasts, rows, self.reasons, strict=True):
+            bar = Text(block * max(1, round(longest * f.straggler / worst)), "red" if f.straggler > ENOUGH else "green")
+            table.add_row(*row, *([bar] if longest else []), style="bold" if why == "recommended" else "")
         return table
 
-    def row(self, forecast: Forecast) -> list[str]:
-        """A forecast as the cells of a table: scheme, max/mean, straggler, replicas, replicas a key."""
-        return [
-            self.label(forecast),
-            f"{forecast.max_over_mean:.2f}",
-            f"{forecast.straggler:.2f}x",
-            f"{forecast.replicas:,}",
-            f"{forecast.replicas / max(1, self.keys):.2f}",
+    def table(self) -> tuple[list[str], list[list[str]]]:
+        """The forecasts as headers and rows of text."""
+        headers = ["scheme", "max/mean", "straggler", "replicas", "per key", "verdict"]
+        rows = [
+            [
+                self.label(f),
+                f"{f.max_over_mean:.2f}",
+                f"{f.straggler:.2f}x",
+                f"{f.replicas:,}",
+                f"{f.replicas / max(1, self.keys):.2f}",
+                why,
+            ]
+            for f, why in zip(self.forecasts, self.reasons, strict=True)
         ]
+        if self.row_cost is not None:
+            headers.insert(2, "time")
+            for row, taken in zip(rows, self.seconds, strict=True):
+                row.insert(2, duration(taken or 0.0))
+        return headers, rows
 
     def label(self, forecast: Forecast) -> str:
         """The scheme, with its mode where it is there in two."""
+        if forecast.mode == "spark":
+            return "Spark's hash"
         twice = sum(other.scheme == forecast.scheme for other in self.forecasts) > 1
         return f"{forecast.scheme} ({forecast.mode})" if twice else forecast.scheme
 
@@ -198,11 +219,18 @@ def report_on(
     for_: str | None = None,
     columns: Sequence[str] = ("key",),
     sample: float = 1.0,
+    row_cost: float | None = None,
+    cores: int | None = None,
 ) -> Report:
     """The report on measured frequencies; see `unskew.spark.skew_report` for the arguments."""
     require_workers(workers)
+    work = Work(row_cost, workers if cores is None else cores)
+    if row_cost is not None:
+        require_number("row_cost", row_cost, "seconds per row from 0 to 1e6", 0.0, 1e6)
+    require_integer("cores", work.cores, 1, MOST_WORKERS_AT_ONCE)
     found = forecasts(counts, workers, purpose(for_).merge_cost)
-    advice = advise(counts, workers, found, for_)
+    advice = advise(counts, workers, found, for_, work)
+    found.sort(key=lambda f: (f.scheme, f.mode) != (advice.scheme, advice.mode))
     top = counts.top
     hottest = int(top.counts[0]) if counts.tuples else 0
     return Report(
@@ -210,6 +238,7 @@ def report_on(
         workers=workers,
         for_=for_,
         sample=sample,
+        row_cost=row_cost,
         tuples=counts.tuples,
         keys=counts.keys,
         p1=counts.p1,
@@ -221,6 +250,8 @@ def report_on(
         most_workers_one_choice=counts.tuples // hottest if hottest else None,
         most_workers_two_choices=2 * counts.tuples // hottest if hottest else None,
         forecasts=tuple(found),
+        reasons=tuple(reason(f, advice, found, counts.keys) for f in found),
+        seconds=tuple(seconds(f, counts, workers, work) for f in found),
         advice=advice,
         notes=tuple(remarks(counts, workers, advice, found, for_, sample)),
         counts=counts,

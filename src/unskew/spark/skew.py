@@ -1,8 +1,10 @@
 """`skew_report`: how skewed a DataFrame is, and what to do about it."""
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 
 import numpy as np
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
@@ -11,23 +13,40 @@ from unskew.plan import Frequencies, require_sample
 from unskew.report import KeyCounts, Report, report_on
 from unskew.report.advice import purpose
 from unskew.report.counts import TOP
+from unskew.report.forecast import MOST_WORKERS as MOST_SIMULATED
 from unskew.spark.keys import key_columns, key_id, key_names, shown_key
 
+RowFunction = Callable[[pa.Table], object]
+MOST_TIMED_ROWS, TIMED_AT_ONCE, ENOUGH_SECONDS = 1000, 50, 1.0
+OF_PARTITION = "partition"  # marks a row of a partition, whose number is in the place of the bucket
 BITS = 8  # of a count that the histogram tells apart: counts in a bucket differ by less than 1 %
 SHIFT = f"greatest(length(bin(tuples)) - {BITS}, 0)"
 BUCKET = f"shiftleft(shiftright(tuples, {SHIFT}), {SHIFT}) AS bucket"  # the count with its other bits cleared
 
 
 def skew_report(
-    df: DataFrame, keys: str | Sequence[str], workers: int, *, for_: str | None = None, sample: float | None = None
+    df: DataFrame,
+    keys: str | Sequence[str],
+    workers: int,
+    *,
+    for_: str | None = None,
+    sample: float | None = None,
+    row_cost: float | RowFunction | None = None,
+    cores: int | None = None,
 ) -> Report:
     """Count the keys of `df` and report: how skewed they are, what each scheme would do with `workers` workers, advice.
 
         print(skew_report(df, "word", workers=64))
 
     Runs one Spark query, now, that reads the data once: a native ``groupBy(keys).count()``, from which Spark sends only
-    the most frequent keys and a histogram of the other counts to the driver. `sample=0.1` counts a tenth of the rows;
-    the report then says what is an estimate. Then the schemes are simulated on the driver, in a second or two.
+    the most frequent keys, a histogram of the other counts, and the rows of each partition of ``df.repartition(workers,
+    keys)`` to the driver. `sample=0.1` counts a tenth of the rows; the report then says what is an estimate. Then the
+    schemes are simulated on the driver, in a second or two.
+
+    Balance is worth something only if the rows are worth something. `row_cost` says what the work on a row takes, in
+    seconds; or give the function itself, as for `apply_split`, and it is timed here on up to a thousand rows of `df`
+    (a table of them at a time, for about a second). Then whole stages are compared in seconds; else the report says
+    from which cost of a row on splitting pays. `cores` is how many workers work at the same time, all by default.
 
     `for_` says what the rows are grouped for, and changes the advice and what merging partial results is taken to cost:
 
@@ -41,14 +60,30 @@ def skew_report(
     purpose(for_)
     require_sample(sample)
     names = key_names(keys)
-    counts = _key_counts(_counted(df, keys, sample))
-    return report_on(counts, workers, for_=for_, columns=names, sample=sample or 1.0)
+    counts = _count_keys(df, keys, workers, sample)
+    cost = _time_rows(df, row_cost) if callable(row_cost) else row_cost
+    return report_on(counts, workers, for_=for_, columns=names, sample=sample or 1.0, row_cost=cost, cores=cores)
 
 
-def _counted(df: DataFrame, keys: str | Sequence[str], sample: float | None) -> DataFrame:
-    """A few thousand rows: the hottest keys (id, key, tuples), and a histogram of all counts (keys, tuples).
+def _time_rows(df: DataFrame, function: RowFunction) -> float:
+    """Seconds per row that `function` takes, on the first rows of `df`. Runs a Spark job."""
+    rows = df.limit(MOST_TIMED_ROWS).toArrow()
+    if not rows.num_rows:
+        return 0.0
+    function(rows.slice(0, 1))  # imports and caches
+    done, started = 0, time.perf_counter()
+    while done < rows.num_rows and time.perf_counter() - started < ENOUGH_SECONDS:
+        part = rows.slice(done, TIMED_AT_ONCE)
+        function(part)
+        done += part.num_rows
+    return (time.perf_counter() - started) / done
 
-    Both are made from the same counts, whose shuffle Spark does once and uses twice.
+
+def _counting_query(df: DataFrame, keys: str | Sequence[str], workers: int, sample: float | None) -> DataFrame:
+    """A few thousand rows: the hottest keys (id, key, tuples), a histogram of all counts (keys, tuples), and the rows
+    of each partition by Spark's own hash.
+
+    All are made from the same counts, whose shuffle Spark does once and uses three times.
     """
     columns = key_columns(df, keys)
     rows = df if sample is None else df.sample(sample, seed=0)
@@ -64,19 +99,30 @@ def _counted(df: DataFrame, keys: str | Sequence[str], sample: float | None) -> 
     )
     histogram = found.groupBy(F.expr(BUCKET)).agg(F.count(F.lit(1)).alias("keys"), F.sum("tuples").alias("tuples"))
     empty = (F.lit(None).cast("bigint").alias("id"), F.lit(None).cast("string").alias("key"))
-    return top.union(histogram.select("bucket", *empty, "keys", "tuples"))
+    counted = top.union(histogram.select("bucket", *empty, "keys", "tuples"))
+    if workers > MOST_SIMULATED:
+        return counted
+    partition = F.pmod(F.hash(*grouped), F.lit(workers)).cast("bigint").alias("bucket")
+    # The keys are counted too, else Spark would make one aggregate of the two, and read the data again for it.
+    placed = found.groupBy(partition).agg(F.count(F.lit(1)).alias("keys"), F.sum("tuples").alias("tuples"))
+    return counted.union(placed.select("bucket", empty[0], F.lit(OF_PARTITION), "keys", "tuples"))
 
 
-def _key_counts(counted: DataFrame) -> KeyCounts:
+def _count_keys(df: DataFrame, keys: str | Sequence[str], workers: int, sample: float | None) -> KeyCounts:
     """Run the query, and take the hottest keys out of the histogram of all keys."""
-    rows = counted.collect()
+    rows = _counting_query(df, keys, workers, sample).collect()
     top = [row for row in rows if row["id"] is not None]
-    tail = {row["bucket"]: [row["keys"], row["tuples"]] for row in rows if row["id"] is None}
+    others = [row for row in rows if row["id"] is None]
+    placed = {row["bucket"]: row["tuples"] for row in others if row["key"] == OF_PARTITION}
+    tail = {row["bucket"]: [row["keys"], row["tuples"]] for row in others if row["key"] is None}
     tuples = sum(each for _, each in tail.values())
     for row in top:
         tail[row["bucket"]][0] -= 1
         tail[row["bucket"]][1] -= row["tuples"]
+    in_partitions = None
+    if workers <= MOST_SIMULATED:
+        in_partitions = np.array([placed.get(partition, 0) for partition in range(workers)], np.int64)
     rest = np.array([bucket for bucket in tail.values() if bucket[0]], np.int64).reshape(-1, 2)
     ids = np.array([row["id"] for row in top], np.int64).view(np.uint64)
     each = np.array([row["tuples"] for row in top], np.int64)
-    return KeyCounts(Frequencies(ids, each, tuples, [row["key"] for row in top]), rest[:, 0], rest[:, 1])
+    return KeyCounts(Frequencies(ids, each, tuples, [row["key"] for row in top]), rest[:, 0], rest[:, 1], in_partitions)
