@@ -27,7 +27,16 @@ Loads = npt.NDArray[np.int64]  # tuples per worker
 
 
 class Scheme(Protocol):
-    """What every scheme has. Its fields are the parameters; all but ``workers`` have defaults."""
+    """What every scheme has. Its fields are the parameters; all but ``workers`` have defaults.
+
+    Examples
+    --------
+    >>> from unskew import PartialKey, Scheme
+    >>> def double(scheme: Scheme) -> Scheme:
+    ...     return scheme._replace(workers=2 * scheme.workers)
+    >>> double(PartialKey(workers=8))
+    PartialKey(workers=16, choices=2, seed=0)
+    """
 
     @property
     def workers(self) -> int:

@@ -204,6 +204,22 @@ def candidate(key_id: np.uint64, j: int, workers: int) -> int | np.int64:
 
     The remainder goes through a float64 quotient, twice as fast as integer division and exact for 32-bit numbers: a
     quotient that is no integer lies at least 1/workers below the next one, its rounding error is under 2^-22/workers.
+
+    Parameters
+    ----------
+    key_id
+        The id of the key, see `key_ids`.
+    j
+        The number of the candidate, which is the salt that leads to it.
+    workers
+        W, the number of workers.
+
+    Examples
+    --------
+    >>> from unskew import candidate, key_ids
+    >>> the = key_ids(["the"])[0]
+    >>> [int(candidate(the, j, 16)) for j in range(4)]
+    [9, 2, 1, 14]
     """
     hash_value = np.int64(np.int32(np.uint32(_murmur_int(U(j) & MASK32, U(key_id) >> U(32)))))
     return hash_value - np.int64(np.floor(np.float64(hash_value) / workers)) * workers
@@ -215,6 +231,23 @@ def salt_for(key_id: np.uint64, worker: int, workers: int) -> int | np.int64:
 
     Costs about min(workers, 2^32 / workers) hashes: tries the salts in turn or, for very many workers, runs the hash
     backwards from each of the few hash values that land on the worker.
+
+    Parameters
+    ----------
+    key_id
+        The id of the key, see `key_ids`.
+    worker
+        The worker that the tuple should go to.
+    workers
+        W, the number of workers.
+
+    Examples
+    --------
+    >>> from unskew import candidate, key_ids, salt_for
+    >>> the = key_ids(["the"])[0]
+    >>> salt = int(salt_for(the, 5, 16))
+    >>> salt, int(candidate(the, salt, 16))
+    (27, 5)
     """
     if not 0 <= worker < workers:
         return -1
@@ -243,7 +276,24 @@ def _salt_with_hash(key_id, hash_value):
 
 
 def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> npt.NDArray[np.int32]:
-    """`salt_for` of each tuple and its chosen worker, as the int32 column that Spark hashes."""
+    """The salt of each tuple, as the int32 column that Spark hashes: `salt_for` of its key and its worker.
+
+    Parameters
+    ----------
+    key_ids
+        The id of the key of each tuple.
+    chosen
+        The worker of each tuple, as `Router.route` returns them.
+    workers
+        W, the number of workers.
+
+    Examples
+    --------
+    >>> from unskew import PartialKey, Router, key_ids, salts_for
+    >>> ids = key_ids(["the", "cat", "the"])
+    >>> salts_for(ids, Router(PartialKey(workers=16)).route(ids), 16).tolist()
+    [0, 0, 1]
+    """
     ids, places = require_key_ids(key_ids), np.asarray(chosen)
     if places.shape != ids.shape or (len(places) and not 0 <= places.min() <= places.max() < workers):
         raise InputError(f"chosen: must be one worker from 0 to {workers - 1} for each of {len(ids)} tuples")
@@ -280,10 +330,23 @@ def named_hashes(names: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -
 
 
 def key_ids(keys: Any) -> KeyIds:
-    """The key ids of an array of keys: numpy, Arrow or a list, of integers, strings or bytes.
+    """The key id of each key: 64 bits that are all a router ever sees of a key.
 
     Types as Spark has them: bool, int8, int16, int32 and date32 hash as its int, int64 as its bigint, strings by their
     UTF-8 bytes. The type matters: the int 7 and the bigint 7 are different keys, on Spark and here. Null is a key too.
+
+    Parameters
+    ----------
+    keys
+        An array of numpy or Arrow, or a list: integers, strings or bytes.
+
+    Examples
+    --------
+    The high half is Spark's ``hash(key)``, the low half that of its ``xxhash64(key)``:
+
+    >>> from unskew import key_ids
+    >>> [hex(key) for key in key_ids(["the", "cat", None])]
+    ['0x235d959e1760ea1a', '0x2aa9e5b0fef031f6', '0x2a0000002a']
     """
     if type(keys) is np.ndarray and keys.ndim == 1 and keys.dtype in (np.int32, np.int64):
         hash_all = _ids_of_int32 if keys.dtype == np.int32 else _ids_of_int64

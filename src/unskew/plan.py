@@ -49,14 +49,40 @@ class KeyColumn(NamedTuple):
 
 @dataclass(frozen=True)
 class Plan:
-    """Hot keys and their places, hottest first. Made by a scheme: ``make_plan("fanout", workers, frequencies)``."""
+    """Hot keys and their places, hottest first. Schemes make it, see `make_plan`.
+
+    Parameters
+    ----------
+    scheme
+        The name of the scheme that made it.
+    workers
+        W, the number of workers that it is for.
+    hot_keys
+        The keys that are dealt over several places.
+    cold_salt
+        The salt of every other key.
+    predicted_load
+        The share of each worker; empty if not predicted.
+    key_columns
+        The columns of the key; empty if not known.
+
+    Examples
+    --------
+    >>> from unskew import Frequencies, Plan, key_ids, make_plan
+    >>> frequencies = Frequencies(key_ids(["the", "cat"]), [500, 10], tuples=1000, names=["the", "cat"])
+    >>> plan = make_plan("pkg", workers=4, frequencies=frequencies)
+    >>> plan.table().select(["key", "share", "workers"]).to_pylist()
+    [{'key': 'the', 'share': 0.5, 'workers': [1, 2]}]
+    >>> Plan.from_json(plan.to_json()) == plan
+    True
+    """
 
     scheme: str
     workers: int
     hot_keys: tuple[HotKey, ...] = ()
-    cold_salt: int = 0  # of every other key
-    predicted_load: tuple[float, ...] = field(default=(), repr=False)  # share of each worker; empty if not predicted
-    key_columns: tuple[KeyColumn, ...] = ()  # empty if not known
+    cold_salt: int = 0
+    predicted_load: tuple[float, ...] = field(default=(), repr=False)
+    key_columns: tuple[KeyColumn, ...] = ()
 
     def __post_init__(self) -> None:
         if not _is_integer(self.workers, 1, 2**31 - 1):
@@ -189,12 +215,31 @@ def require_sample(sample: float | None) -> None:
 
 @dataclass(frozen=True)
 class Frequencies:
-    """How often keys occur: the most frequent ones one by one, and how many tuples there are in all."""
+    """How often keys occur: the most frequent ones one by one, and how many tuples there are in all.
+
+    Parameters
+    ----------
+    key_ids, counts
+        The keys that were counted, in any order, and how many tuples each has.
+    tuples
+        The number of all tuples, those of other keys included.
+    names
+        What to show to people for the keys; may be left out.
+
+    Examples
+    --------
+    Of 1000 tuples, two keys have 700; the hottest comes first:
+
+    >>> from unskew import Frequencies, key_ids
+    >>> frequencies = Frequencies(key_ids(["cat", "the"]), [200, 500], tuples=1000)
+    >>> frequencies.counts.tolist()
+    [500, 200]
+    """
 
     key_ids: KeyIds
     counts: npt.NDArray[np.int64]
-    tuples: int  # all tuples, those of other keys included
-    names: Sequence[str] = field(default=(), repr=False)  # of the keys, to show to people; may be left out
+    tuples: int
+    names: Sequence[str] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
         ids = require_key_ids(self.key_ids)

@@ -12,7 +12,29 @@ MOST_WORKERS = 1_000_000  # a plan is made by looking at each worker
 
 
 def make_plan(name: str, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
-    """The plan that the scheme called `name` makes for measured `frequencies`."""
+    """The plan that the scheme called `name` makes from measured frequencies.
+
+    Parameters
+    ----------
+    name
+        A scheme that can be planned, such as ``"fanout"``.
+    workers
+        W, the number of workers.
+    frequencies
+        How often the keys occur.
+    parameters
+        Those of the scheme.
+
+    Examples
+    --------
+    One key has half of the tuples, and W-Choices deals it over all four workers:
+
+    >>> from unskew import Frequencies, key_ids, make_plan
+    >>> frequencies = Frequencies(key_ids(["the", "cat"]), [500, 20], tuples=1000, names=["the", "cat"])
+    >>> plan = make_plan("w_choices", workers=4, frequencies=frequencies)
+    >>> plan.hot_keys[0].key, len(set(plan.hot_keys[0].salts))
+    ('the', 4)
+    """
     check_plannable(name, workers, **parameters)
     if not isinstance(frequencies, Frequencies):
         raise InputTypeError(

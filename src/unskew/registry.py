@@ -60,9 +60,40 @@ SchemeType = TypeVar("SchemeType", bound=type)
 
 
 def register(name: str, *, choose: Callable[..., int], paper: str, when: str) -> Callable[[SchemeType], SchemeType]:
-    """Enter a scheme under `name`; `paper` cites it and `when` says in one line when to use it.
+    """Enter a scheme under a name, as a decorator of its class.
 
     The class is checked (`contract.check_class`): its public methods must be those of the contract.
+
+    Parameters
+    ----------
+    name
+        What users call the scheme; an identifier.
+    choose
+        Its kernel, ``choose(scheme, state, key_id, now) -> worker``.
+    paper
+        Where it comes from.
+    when
+        One line on when to use it.
+
+    Examples
+    --------
+    A scheme that sends everything to worker 0:
+
+    >>> from typing import NamedTuple
+    >>> import numpy as np
+    >>> from unskew import SCHEMES, Router, key_ids, register
+    >>> class State(NamedTuple):
+    ...     nothing: np.ndarray
+    >>> def choose(scheme, state, key, now):
+    ...     return 0
+    >>> @register("first", choose=choose, paper="none", when="never")
+    ... class First(NamedTuple):
+    ...     workers: int
+    ...     def check(self): pass
+    ...     def new_state(self): return State(np.zeros(0))
+    >>> Router(First(workers=4)).route(key_ids(["the", "cat"])).tolist()
+    [0, 0]
+    >>> del SCHEMES["first"]
     """
 
     def enter(cls: SchemeType) -> SchemeType:
@@ -107,7 +138,23 @@ def registration_of(scheme: Scheme) -> Registration:
 
 
 def make(name: str, workers: int, **parameters: Any) -> Scheme:
-    """The scheme called `name`, checked. An offline scheme is made with its ``fit`` instead."""
+    """The scheme called `name`, checked. An offline scheme is made with its ``fit`` instead.
+
+    Parameters
+    ----------
+    name
+        One of `SCHEMES`, such as ``"pkg"``.
+    workers
+        W, the number of workers.
+    parameters
+        What else the scheme takes; what is left out has its default.
+
+    Examples
+    --------
+    >>> from unskew import make
+    >>> make("pkg", workers=16, choices=3)
+    PartialKey(workers=16, choices=3, seed=0)
+    """
     registration = lookup(name)
     if registration.offline:
         raise InputError(

@@ -33,6 +33,23 @@ class Aggregate(ABC):
     any order, and `finish` gives the result. The laws: ``merge`` is associative and commutative, ``zero()`` changes
     nothing, and adding two batches is adding the one made of both. Then the result does not depend on where the rows
     were. `add` and `merge` may change their first argument and return it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import Aggregate
+    >>> class Longest(Aggregate):
+    ...     columns = ["text"]
+    ...     type = pa.string()
+    ...     def zero(self): return ""
+    ...     def add(self, state, batch): return max(state, *batch["text"].to_pylist(), key=len)
+    ...     def merge(self, a, b): return max(a, b, key=len)
+    ...     def finish(self, state): return state
+    >>> longest = Longest()
+    >>> here = longest.add(longest.zero(), pa.record_batch({"text": ["to", "be"]}))
+    >>> there = longest.add(longest.zero(), pa.record_batch({"text": ["or", "not"]}))
+    >>> longest.finish(longest.merge(here, there))
+    'not'
     """
 
     columns: Sequence[str] = ()  # what `add` sees; everything else stays where it is
@@ -82,8 +99,22 @@ class Aggregate(ABC):
 class ColumnAggregate(Aggregate):
     """An aggregate whose states are columns, so that all keys of a batch are computed at once.
 
-    A state is a tuple of Arrow arrays with one entry a key. `fold` makes it from rows, `join` from states, and `result`
-    finishes it. The contract for a single key follows from these.
+    A state is a tuple of Arrow arrays with one entry per key. `fold` makes it from rows, `join` from states, and
+    `result` finishes it. The contract for a single key follows from these.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import ColumnAggregate
+    >>> class Rows(ColumnAggregate):
+    ...     columns = ["v"]
+    ...     type = pa.int64()
+    ...     def fold(self, groups, *columns): return (groups.per_group("count", groups.index),)
+    ...     def join(self, groups, *states): return (groups.per_group("sum", states[0]),)
+    ...     def result(self, *states): return states[0]
+    >>> rows = Rows()
+    >>> rows.finish(rows.add(rows.zero(), pa.record_batch({"v": ["to", "be"]})))
+    2
     """
 
     @abstractmethod

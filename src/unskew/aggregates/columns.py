@@ -20,7 +20,23 @@ NUMBERS = "integers, floating point numbers and decimals"
 
 @dataclass(frozen=True)
 class Count(ColumnAggregate):
-    """How many rows, or how many values of a column that are not null."""
+    """How many rows, or how many values of a column that are not null.
+
+    Parameters
+    ----------
+    column
+        The column; left out, rows are counted.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import Count
+    >>> aggregate = Count("v")
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1, None]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [2, 3]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    3
+    """
 
     column: str | None = None
 
@@ -58,6 +74,21 @@ class Sum(_OfColumn):
     """The sum: bigint of integers, double of floats, and ten digits more than the column's of decimals, as in Spark.
 
     A sum that does not fit is an error, as by Spark's default (ANSI); never a wrong number.
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import Sum
+    >>> aggregate = Sum("v")
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1, 2]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [6]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    9
     """
 
     def result_type(self, *kinds: pa.DataType) -> pa.DataType:
@@ -97,7 +128,23 @@ class Sum(_OfColumn):
 
 @dataclass(frozen=True)
 class Mean(_OfColumn):
-    """The arithmetic mean, a double, also of decimals (where Spark's has four digits more than the column)."""
+    """The arithmetic mean, a double, also of decimals (where Spark's has four digits more than the column).
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import Mean
+    >>> aggregate = Mean("v")
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 2.0]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [6.0]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    3.0
+    """
 
     def result_type(self, *kinds: pa.DataType) -> pa.DataType:
         return _double(self, kinds[0])
@@ -117,10 +164,27 @@ class Mean(_OfColumn):
 
 @dataclass(frozen=True)
 class Variance(_OfColumn):
-    """The variance of a sample (divided by n - 1, null for a single value), or with ``sample=False`` of a population.
+    """The variance of a sample (divided by n - 1, null for a single value) or of a population.
 
     States are merged with the formula of Chan, Golub and LeVeque (1979): the squared distances from the common mean
     are those from each part's mean, plus those of the parts' means. No large squares that cancel.
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+    sample
+        False for the variance of a population, divided by n.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import Variance
+    >>> aggregate = Variance("v")
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 2.0]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [6.0]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    7.0
     """
 
     sample: bool = True
@@ -152,7 +216,25 @@ class Variance(_OfColumn):
 
 @dataclass(frozen=True)
 class StdDev(Variance):
-    """The standard deviation: the square root of `Variance`."""
+    """The standard deviation: the square root of `Variance`.
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+    sample
+        False for the standard deviation of a population.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import StdDev
+    >>> aggregate = StdDev("v", sample=False)
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 3.0]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 3.0]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    1.0
+    """
 
     def result(self, *states: pa.Array) -> pa.Array:
         return pc.sqrt(super().result(*states))
@@ -190,13 +272,45 @@ class _Extreme(_OfColumn):
 
 
 class Min(_Extreme):
-    """The smallest value."""
+    """The smallest value.
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import Min
+    >>> aggregate = Min("v")
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 2.0]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [6.0]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    1.0
+    """
 
     function, nan_wins = "min", False
 
 
 class Max(_Extreme):
-    """The largest value."""
+    """The largest value. As in Spark, NaN is larger than all numbers.
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import Max
+    >>> aggregate = Max("v")
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 2.0]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [6.0]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    6.0
+    """
 
     function, nan_wins = "max", True
 

@@ -22,6 +22,23 @@ class DistinctCount(Aggregate):
     """How many different values a column has, nulls not counted: HyperLogLog with ``2**lg_k`` registers.
 
     The relative standard error is about 1.04 / sqrt(2**lg_k): 1.6 % for the default; small counts are almost exact.
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+    lg_k
+        The binary logarithm of the number of registers, from 7 to 21.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import DistinctCount
+    >>> aggregate = DistinctCount("v")
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1, 2, 2]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [2, 3]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    3
     """
 
     column: str
@@ -66,11 +83,30 @@ class DistinctCount(Aggregate):
 
 @dataclass(frozen=True)
 class Quantiles(Aggregate):
-    """Quantiles of a column of numbers, as doubles: for ``Quantiles("v", 0.5)`` the median, for a list of ranks a list.
+    """Quantiles of a column of numbers, as doubles.
 
     A KLL sketch: the value given for rank q has a true rank within about 1.65 % of q with probability 99 % (for the
     default k = 200; the error shrinks with k), and is one of the column's values. Exact up to k values. Its choices are
     random: two runs may differ within the error. Nulls and NaNs are left out.
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+    ranks
+        From 0 to 1: one number, such as 0.5 for the median, or a list of them for a list of quantiles.
+    k
+        The size of the sketch, from 8 to 65535.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import Quantiles
+    >>> aggregate = Quantiles("v", [0.0, 0.5, 1.0])
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1, 2, 3]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [4, 5]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    [1.0, 3.0, 5.0]
     """
 
     column: str

@@ -32,14 +32,33 @@ class Counters:
 class TopK(Aggregate):
     """The k most frequent values of a column with their counts, most frequent first: a list of (value, count, error).
 
-    Of n values that are not null (those left out), with m counters (the default is ten a wanted value, at least 100):
+    Of n values that are not null (those left out), with m counters:
 
     - the true count is at most `count` and at least `count - error`, and error is at most n / (m + 1);
     - every value that occurs more than n / (m + 1) times has a counter, so the true top k are found if each is that
       frequent and stands out from the next by more than the error;
     - up to m different values, all is exact.
 
-    Ties are listed in the order of the values.
+    Values of equal count are listed in the order of the values.
+
+    Parameters
+    ----------
+    column
+        The column whose values are taken.
+    k
+        How many values are wanted.
+    counters
+        m, the number of counters; left out, ten per wanted value and at least 100.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.aggregates import TopK
+    >>> aggregate = TopK("v", k=1)
+    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": ["cat", "the"]}))
+    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": ["the"]}))
+    >>> aggregate.finish(aggregate.merge(here, there))
+    [{'value': 'the', 'count': 2, 'error': 0}]
     """
 
     column: str

@@ -39,6 +39,15 @@ PURPOSES: dict[str | None, Purpose] = {
 
 
 class Advice(NamedTuple):
+    """What to do: a sentence, and the scheme and mode that it recommends, None for none.
+
+    Examples
+    --------
+    >>> from unskew.report import Advice
+    >>> Advice("Do nothing: there are no rows.").scheme is None
+    True
+    """
+
     sentence: str
     scheme: str | None = None  # None: do nothing
     mode: str | None = None

@@ -19,7 +19,14 @@ Ints = npt.NDArray[np.int64]
 
 
 class ZipfFit(NamedTuple):
-    """How well the head follows count = C * rank^-exponent."""
+    """How well the head follows count = C * rank^-exponent.
+
+    Examples
+    --------
+    >>> from unskew.report import ZipfFit
+    >>> ZipfFit(exponent=1.0, r_squared=0.99).exponent
+    1.0
+    """
 
     exponent: float  # z
     r_squared: float  # 1: exactly
@@ -27,16 +34,34 @@ class ZipfFit(NamedTuple):
 
 @dataclass(frozen=True)
 class KeyCounts:
-    """The most frequent keys one by one, the rest as a histogram.
+    """The most frequent keys one by one, the rest as a histogram. Made by `KeyCounts.of`.
 
     Each bucket of the histogram has keys of (nearly) the same count: how many keys, and how many tuples they have
     together, so all totals are exact.
+
+    Parameters
+    ----------
+    top
+        The most frequent keys; its `tuples` are those of all keys.
+    tail_keys, tail_tuples
+        How many keys and how many tuples each bucket has; at least 1 of each.
+    partition_rows
+        The rows of each partition by Spark's own hash, where they were counted.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew import key_ids
+    >>> from unskew.report import KeyCounts
+    >>> counts = KeyCounts.of(key_ids(["the", "cat", "hat"]), np.array([80, 15, 5]))
+    >>> counts.tuples, counts.keys, counts.p1
+    (100, 3, 0.8)
     """
 
-    top: Frequencies  # its `tuples` are those of all keys
-    tail_keys: Ints  # of each bucket, at least 1
+    top: Frequencies
+    tail_keys: Ints
     tail_tuples: Ints
-    partition_rows: Ints | None = None  # of each partition by Spark's own hash, where they were counted
+    partition_rows: Ints | None = None
 
     def __post_init__(self) -> None:
         if self.tail_keys.shape != self.tail_tuples.shape or (self.tail_tuples < self.tail_keys).any():

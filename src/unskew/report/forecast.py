@@ -44,14 +44,36 @@ class Miniature(NamedTuple):
 
 @dataclass(frozen=True)
 class Forecast:
-    """One scheme, in one mode, with W workers."""
+    """What one scheme, in one mode, would do with W workers.
+
+    Parameters
+    ----------
+    scheme
+        Its name.
+    mode
+        "planned" or "online"; "spark" for Spark's own hash; "fit" for an offline scheme that Spark cannot run.
+    max_over_mean
+        Rows of the busiest worker over the mean.
+    replicas
+        (worker, key) pairs that hold state.
+    straggler
+        How many times as long the stage takes as with perfect balance, merging included.
+    load
+        Rows of each worker over the mean.
+
+    Examples
+    --------
+    >>> from unskew.report import Forecast
+    >>> Forecast("pkg", "online", max_over_mean=1.0, replicas=3, straggler=1.03, load=(1.0, 1.0)).on_spark
+    True
+    """
 
     scheme: str
-    mode: str  # "planned" or "online"; "spark": Spark's own hash; "fit": an offline scheme that Spark cannot run
-    max_over_mean: float  # rows of the busiest worker over the mean
-    replicas: int  # (worker, key) pairs
-    straggler: float  # how much longer the stage takes than perfectly balanced, merging included
-    load: tuple[float, ...] = field(repr=False)  # rows of each worker over the mean
+    mode: str
+    max_over_mean: float
+    replicas: int
+    straggler: float
+    load: tuple[float, ...] = field(repr=False)
 
     @property
     def on_spark(self) -> bool:

@@ -34,7 +34,14 @@ LEGEND = (
 
 @dataclass(frozen=True)
 class TopKey:
-    """One of the most frequent keys."""
+    """One of the most frequent keys.
+
+    Examples
+    --------
+    >>> from unskew.report import TopKey
+    >>> TopKey("the", count=80, share=0.8)
+    TopKey(key='the', count=80, share=0.8)
+    """
 
     key: str
     count: int
@@ -45,8 +52,17 @@ class TopKey:
 class Report:
     """How skewed the keys are, what each scheme would make of it with W workers, and a recommendation.
 
-    Print it, show it in a notebook, or take `to_dict` for JSON. With a `sample` below 1, `tuples` and the counts are
-    those of the sample; `recommendation` and `notes` say what is an estimate.
+    Made by `report_on`. Print it, show it in a notebook, or take `to_dict` for JSON. With a `sample` below 1, `tuples`
+    and the counts are those of the sample; `recommendation` and `notes` say what is an estimate.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew import key_ids
+    >>> from unskew.report import KeyCounts, report_on
+    >>> report = report_on(KeyCounts.of(key_ids(["the", "cat"]), np.array([9000, 1000])), workers=1)
+    >>> print(report.recommendation)
+    Do nothing: with one worker there is nothing to balance.
     """
 
     columns: tuple[str, ...]  # the keys
@@ -222,7 +238,37 @@ def report_on(
     row_cost: float | None = None,
     cores: int | None = None,
 ) -> Report:
-    """The report on measured frequencies; see `unskew.spark.skew_report` for the arguments."""
+    """The report on measured frequencies.
+
+    Parameters
+    ----------
+    counts
+        How often the keys occur.
+    workers
+        W, the number of workers.
+    for_
+        What the keys are grouped for: one of `PURPOSES`. It decides what a replica costs.
+    columns
+        The names of the key columns, to show.
+    sample
+        The share of the rows that was counted.
+    row_cost, cores
+        Seconds of work per row, and cores that do it: where they are known, the report says seconds too.
+
+    Examples
+    --------
+    One of 101 keys has most tuples:
+
+    >>> import numpy as np
+    >>> from unskew import key_ids
+    >>> from unskew.report import KeyCounts, report_on
+    >>> counts = KeyCounts.of(key_ids(np.arange(101)), np.array([400] + 100 * [1]))
+    >>> report = report_on(counts, workers=8, for_="python")
+    >>> [round(forecast.max_over_mean, 1) for forecast in report.forecasts if forecast.scheme == "hash"][:1]
+    [6.5]
+    >>> report.advice.scheme is None
+    False
+    """
     require_workers(workers)
     work = Work(row_cost, workers if cores is None else cores)
     if row_cost is not None:

@@ -53,7 +53,23 @@ def choose(scheme, state, key, now):
     when="frequencies can be measured beforehand and partial results merged: best balance for the fewest replicas",
 )
 class Fanout(NamedTuple):
-    """Each hot key on just enough workers, cold keys whole. Make it with `fit`, or from any plan with `follow_plan`."""
+    """Each hot key on just enough workers, cold keys whole. Make it with `fit`, or from any plan with `follow_plan`.
+
+    Parameters
+    ----------
+    workers
+        W, the number of workers.
+    keys, values, first_place, worker_at, cold_salt
+        The tables that `fit` and `follow_plan` make; not to be written by hand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew import Fanout, Router, key_ids
+    >>> scheme = Fanout.fit(4, key_ids(["the"]), np.array([100]))
+    >>> np.bincount(Router(scheme).route(key_ids(["the"] * 100))).tolist()
+    [25, 25, 25, 25]
+    """
 
     workers: int  # W
     keys: npt.NDArray[np.uint64]  # this and the next: a KeyTable of key -> number of the hot key
@@ -115,7 +131,20 @@ class Fanout(NamedTuple):
 
 
 def follow_plan(plan: Plan) -> Fanout:
-    """The scheme that deals as the plan says, whichever scheme made the plan."""
+    """The scheme that deals as the plan says, whichever scheme made the plan.
+
+    Parameters
+    ----------
+    plan
+        Made by `make_plan`, or loaded with `Plan.load`.
+
+    Examples
+    --------
+    >>> from unskew import Frequencies, Router, follow_plan, key_ids, make_plan
+    >>> plan = make_plan("pkg", 4, Frequencies(key_ids(["the"]), [500], tuples=1000))
+    >>> Router(follow_plan(plan)).route(key_ids(["the", "the", "the"])).tolist()
+    [1, 2, 1]
+    """
     table = with_room(new_table(), len(plan.hot_keys))
     first_place, worker_at = [0], []
     for number, hot in enumerate(plan.hot_keys):

@@ -8,9 +8,23 @@ ALLOWED = "local, global or probe:SECONDS (such as probe:60)"
 
 
 class Estimation(NamedTuple):
-    """``local``: by what it sent itself (L). ``global``: all sources share one state (the oracle G). ``probe``: local,
-    and every `period` seconds of stream time the estimate is overwritten with the true load (LP); no effect on a scheme
-    that estimates no load."""
+    """How a source knows the load of the workers.
+
+    Parameters
+    ----------
+    kind
+        ``local``: by what it sent itself (L). ``global``: all sources share one state (the oracle G). ``probe``: local,
+        and from time to time the estimate is overwritten with the true load (LP), which has no effect on a scheme that
+        estimates no load.
+    period
+        With ``probe``, the seconds of stream time between two probes.
+
+    Examples
+    --------
+    >>> from unskew.simulate import Estimation
+    >>> str(Estimation("probe", period=60.0))
+    'probe:60'
+    """
 
     kind: str = "local"
     period: float = 0.0
@@ -20,7 +34,19 @@ class Estimation(NamedTuple):
 
 
 def parse_estimation(text: str) -> Estimation:
-    """An Estimation from ``local``, ``global`` or ``probe:SECONDS``."""
+    """The `Estimation` that a text stands for.
+
+    Parameters
+    ----------
+    text
+        ``local``, ``global`` or ``probe:SECONDS``.
+
+    Examples
+    --------
+    >>> from unskew.simulate import parse_estimation
+    >>> parse_estimation("probe:60")
+    Estimation(kind='probe', period=60.0)
+    """
     kind, _, period = text.partition(":")
     if kind in ("local", "global") and not period:
         return Estimation(kind)

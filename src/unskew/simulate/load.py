@@ -13,7 +13,17 @@ from unskew.members import Names, carried_over
 
 
 class Sample(NamedTuple):
-    """The balance at one moment."""
+    """The balance at one moment.
+
+    Examples
+    --------
+    >>> from unskew import Hash
+    >>> from unskew.simulate import simulate
+    >>> from unskew.streams import Zipf
+    >>> sample = simulate(Zipf(z=1.0, keys=100, tuples=1000), [Hash(workers=4)])[0].samples[-1]
+    >>> sample.tuples, sample.max_load - sample.imbalance
+    (1000, 250.0)
+    """
 
     tuples: int
     time: float

@@ -27,6 +27,17 @@ class QueueSample(NamedTuple):
 
     ``utilisation_*`` are since each worker has been there, ``recent_*`` since the last look: the sample before, or one
     between that was dropped again, since a stream of unknown length is looked at more often than samples are kept.
+
+    Examples
+    --------
+    >>> from unskew import Shuffle
+    >>> from unskew.simulate import Queues, simulate
+    >>> from unskew.streams import Zipf
+    >>> stream = Zipf(z=1.0, keys=100, tuples=1000)
+    >>> result = simulate(stream, [Shuffle(workers=4)], queues=Queues(utilisation=0.5))[0]
+    >>> sample = result.queue_samples[-1]
+    >>> sample.done + sample.waiting
+    1000
     """
 
     tuples: int

@@ -16,7 +16,33 @@ from unskew.streams.zipf import zipf_ranks
 
 @dataclass(frozen=True)
 class Drift(Generated):
-    """A Zipf stream (exponent `z`, `keys` keys) whose `step` hottest keys go cold every `every` tuples."""
+    """A Zipf stream whose `step` hottest keys go cold every `every` tuples.
+
+    Parameters
+    ----------
+    z
+        The exponent; 0 is uniform.
+    keys
+        K, the number of possible keys, which are 1 to K.
+    tuples
+        How many tuples.
+    every
+        After how many tuples the ranking moves on.
+    step
+        By how many keys.
+    seed
+        The same seed gives the same tuples.
+    rate
+        Tuples per second; they come evenly.
+
+    Examples
+    --------
+    The hottest key is 1 at first, then 2, then 3:
+
+    >>> from unskew.streams import Drift
+    >>> [chunk.keys.tolist() for chunk in Drift(z=4.0, keys=10, tuples=15, every=5).chunks(size=5)]
+    [[1, 1, 2, 3, 1], [2, 2, 2, 2, 2], [3, 7, 3, 4, 3]]
+    """
 
     z: float
     keys: int

@@ -16,7 +16,27 @@ from unskew.streams.zipf import zipf_ranks
 
 @dataclass(frozen=True)
 class Evolving(Generated):
-    """A Zipf stream (exponent `z`, `keys` keys) whose ranking is turned upside down for its last fifth."""
+    """A Zipf stream whose ranking is turned upside down for its last fifth.
+
+    Parameters
+    ----------
+    z
+        The exponent; 0 is uniform.
+    keys
+        K, the number of possible keys, which are 1 to K.
+    tuples
+        How many tuples.
+    seed
+        The same seed gives the same tuples.
+    rate
+        Tuples per second; they come evenly.
+
+    Examples
+    --------
+    >>> from unskew.streams import Evolving
+    >>> [chunk.keys.tolist() for chunk in Evolving(z=4.0, keys=1000, tuples=20).chunks()]
+    [[1, 1, 2, 3, 1, 1, 1, 1, 1, 1, 1, 5, 1, 2, 1, 1, 1000, 1000, 1000, 1000]]
+    """
 
     z: float = 1.0
     keys: int = 100_000

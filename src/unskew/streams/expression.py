@@ -18,7 +18,23 @@ STREAMS: dict[str, type[Stream]] = {
 
 
 def parse(text: str, *, key: str = "", time: str = "", seed: int | None = None) -> Stream:
-    """The stream that `text` describes; `key` and `time` are columns of a file, `seed` is for a text without one."""
+    """The stream that `text` describes.
+
+    Parameters
+    ----------
+    text
+        A call such as ``zipf(z=1.0, keys=10_000, tuples=1_000_000)``, or the name of a file.
+    key, time
+        Columns of a file.
+    seed
+        For a call that gives none.
+
+    Examples
+    --------
+    >>> from unskew.streams import parse
+    >>> parse("zipf(z=1.2, keys=1e5, tuples=1e6)", seed=7)
+    Zipf(z=1.2, keys=100000, tuples=1000000, seed=7, rate=1000.0)
+    """
     if text.endswith((*TABLES, *WORDS)) or is_readable(text):
         return File(text, key=key, time=time)
     for parameter, column in {"key": key, "time": time}.items():

@@ -32,8 +32,26 @@ CSV_BLOCK = 1 << 25  # bytes: the longest row that can be read
 class File(Stream):
     """The column `key` of a Parquet or CSV file, or the words of a text file.
 
-    `time` names a column of seconds or timestamps; without it the tuples are one second apart. `source` names a column
-    whose hash decides at which source a tuple enters, for skew on the sources.
+    Parameters
+    ----------
+    path
+        A file that ends in .parquet, .csv, .txt, .text, .md or .log, or a folder of Parquet files.
+    key
+        The column of the keys; a text file has none.
+    time
+        A column of seconds or timestamps; left out, the tuples are one second apart.
+    source
+        A column whose hash decides at which source a tuple enters, for skew on the sources.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from unskew.streams import File
+    >>> path = Path(mkdtemp()) / "words.txt"
+    >>> _ = path.write_text("to be or not to be")
+    >>> [word for chunk in File(str(path)).chunks() for word in chunk.keys.to_pylist()]
+    [b'to', b'be', b'or', b'not', b'to', b'be']
     """
 
     path: str
@@ -88,8 +106,29 @@ class File(Stream):
 class Graph(Stream):
     """The edges of a directed graph: the key is the destination, and the source vertex decides the source.
 
-    Paper: Partial Key Grouping, section 6.2 (Q3), "skew in the sources". With `shuffled`, the edges come in a random
-    order (read into memory first): edge lists are sorted by source vertex, which no stream is.
+    Paper: Partial Key Grouping, section 6.2 (Q3), "skew in the sources".
+
+    Parameters
+    ----------
+    path
+        A Parquet or CSV file, or a folder of Parquet files.
+    source, destination
+        The columns of the two vertices of an edge.
+    shuffled
+        True for a random order (the edges are read into memory first): edge lists are sorted by source vertex, which
+        no stream is.
+    seed
+        Of the random order.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import mkdtemp
+    >>> from unskew.streams import Graph
+    >>> path = Path(mkdtemp()) / "edges.csv"
+    >>> _ = path.write_text("src,key\\n1,2\\n1,3\\n2,3\\n")
+    >>> [(chunk.source_keys.to_pylist(), chunk.keys.to_pylist()) for chunk in Graph(str(path)).chunks()]
+    [(['1', '1', '2'], ['2', '3', '3'])]
     """
 
     path: str

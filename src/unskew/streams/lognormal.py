@@ -18,7 +18,25 @@ LARGEST_KEY = 2.0**62  # a sample beyond it would not fit a 64-bit key
 
 @dataclass(frozen=True)
 class Lognormal(Generated):
-    """`tuples` tuples whose key is exp(mu + sigma * normal), rounded."""
+    """Keys by a log-normal distribution: exp(mu + sigma * normal), rounded.
+
+    Parameters
+    ----------
+    mu, sigma
+        The mean and the standard deviation of the logarithm.
+    tuples
+        How many tuples.
+    seed
+        The same seed gives the same tuples.
+    rate
+        Tuples per second; they come evenly.
+
+    Examples
+    --------
+    >>> from unskew.streams import Lognormal
+    >>> [chunk.keys.tolist() for chunk in Lognormal(mu=2.245, sigma=1.133, tuples=8).chunks()]
+    [[11, 8, 20, 11, 5, 14, 41, 28]]
+    """
 
     mu: float
     sigma: float

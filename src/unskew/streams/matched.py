@@ -46,7 +46,30 @@ PUBLISHED = {
 
 @dataclass(frozen=True)
 class Matched(Generated):
-    """A Zipf stream that has about `keys` distinct keys in its first `tuples` tuples, the top one with share `p1`."""
+    """A Zipf stream that has about `keys` distinct keys in its first `tuples` tuples, the top one with share `p1`.
+
+    Parameters
+    ----------
+    tuples
+        How many tuples.
+    keys
+        How many distinct keys they should have.
+    p1
+        The share of the most frequent key.
+    seed
+        The same seed gives the same tuples.
+    rate
+        Tuples per second; they come evenly.
+
+    Examples
+    --------
+    The exponent, and how many keys there are of which these tuples show about a thousand:
+
+    >>> from unskew.streams import Matched
+    >>> z, possible = Matched(tuples=10_000, keys=1000, p1=0.1).exponent_and_possible_keys
+    >>> round(z, 2), round(possible, -2)
+    (0.92, 1100)
+    """
 
     tuples: int
     keys: int
@@ -74,6 +97,21 @@ class StandIn(Generated):
     """The stand-in for a data set of the papers, or its first `tuples` tuples.
 
     A graph's edges get source vertices too: drawn independently, as skewed as the destinations.
+
+    Parameters
+    ----------
+    name
+        One of `PUBLISHED`, such as ``"WP"``.
+    tuples
+        How many tuples; 0 for as many as published.
+    seed
+        The same seed gives the same tuples.
+
+    Examples
+    --------
+    >>> from unskew.streams import StandIn
+    >>> [chunk.keys.tolist() for chunk in StandIn("CT", tuples=8).chunks()]
+    [[132, 1063, 2533, 2748, 24, 5, 166, 60]]
     """
 
     name: str

@@ -14,7 +14,16 @@ CHUNK = 65_536  # tuples; small enough for the processor's cache, large enough t
 
 
 class Chunk(NamedTuple):
-    """Consecutive tuples of a stream."""
+    """Consecutive tuples of a stream.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from unskew.streams import Chunk
+    >>> chunk = Chunk(np.array([1, 2, 1]), times=np.array([0.0, 0.5, 1.0]))
+    >>> len(chunk.key_ids())
+    3
+    """
 
     keys: Any  # one key a tuple: numpy or Arrow array
     times: npt.NDArray[np.float64]  # seconds
@@ -26,7 +35,24 @@ class Chunk(NamedTuple):
 
 @dataclass(frozen=True)
 class Stream:
-    """A workload. Iterate over `chunks`; every iteration gives the same tuples, however they are cut."""
+    """A workload. Iterate over `chunks`; every iteration gives the same tuples, however they are cut.
+
+    Examples
+    --------
+    A stream of your own is a frozen dataclass with `chunks`:
+
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from unskew.streams import Chunk, Stream
+    >>> @dataclass(frozen=True)
+    ... class Same(Stream):
+    ...     key: int
+    ...     tuples: int
+    ...     def chunks(self, size=65_536):
+    ...         yield Chunk(np.full(self.tuples, self.key), times=np.arange(self.tuples) / 1000.0)
+    >>> str(Same(key=7, tuples=3))
+    'same(key=7, tuples=3)'
+    """
 
     @property
     def length(self) -> int | None:
@@ -44,7 +70,7 @@ class Stream:
 
 
 class Generated(Stream):
-    """A synthetic stream of `tuples` tuples that arrive evenly, `rate` a second."""
+    """A synthetic stream of `tuples` tuples that come evenly, `rate` per second."""
 
     tuples: int
     seed: int

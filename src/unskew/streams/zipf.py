@@ -21,7 +21,28 @@ SUMMED = 10_000  # ranks that are summed one by one; the rest is an integral wit
 
 @dataclass(frozen=True)
 class Zipf(Generated):
-    """`tuples` tuples over `keys` keys with exponent `z` (0 is uniform)."""
+    """Keys by a Zipf distribution: the key of rank r comes with a probability in proportion to r^-z.
+
+    Parameters
+    ----------
+    z
+        The exponent; 0 is uniform.
+    keys
+        K, the number of possible keys, which are 1 to K.
+    tuples
+        How many tuples.
+    seed
+        The same seed gives the same tuples.
+    rate
+        Tuples per second; they come evenly.
+
+    Examples
+    --------
+    >>> from unskew.streams import Zipf
+    >>> stream = Zipf(z=1.0, keys=1000, tuples=10)
+    >>> [chunk.keys.tolist() for chunk in stream.chunks(size=5)]
+    [[8, 132, 736, 884, 2], [1, 11, 4, 17, 1]]
+    """
 
     z: float
     keys: int
