@@ -9,6 +9,7 @@ a public method that no ability knows, or one with other parameters, so that a m
 import difflib
 import inspect
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -134,7 +135,11 @@ TAKES_PARAMETERS = "plan"  # besides the arguments of the protocol
 
 def can(scheme: Any, ability: type) -> bool:
     """Whether a scheme, or a class of schemes, has `ability`."""
-    cls = scheme if isinstance(scheme, type) else type(scheme)
+    return _has(scheme if isinstance(scheme, type) else type(scheme), ability)
+
+
+@cache  # routers ask for every batch, and batches may be small
+def _has(cls: type, ability: type) -> bool:
     return all(hasattr(cls, name) for name, _ in _members(ability))
 
 

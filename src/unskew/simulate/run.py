@@ -146,8 +146,9 @@ class Run:
 
     def _probe(self) -> None:
         """Tell every source the true load."""
+        known = self._load.known
         for router in self._routers:
-            router.probe(self._load.known)
+            router.probe(known)
 
     def _change(self, event: Event, time: float) -> None:
         """Let `event` take place."""
