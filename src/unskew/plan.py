@@ -108,7 +108,7 @@ class Plan:
 
     def workers_of(self, hot: HotKey) -> list[int]:
         """The worker of each place of a hot key."""
-        return [int(candidate(np.uint64(hot.key_id), salt, self.workers)) for salt in hot.salts]
+        return [int(candidate(np.uint64(hot.key_id), np.int64(salt), self.workers)) for salt in hot.salts]
 
     def table(self) -> pa.Table:
         """One row per hot key: key, share, its workers, how many places each has."""
