@@ -26,7 +26,7 @@ demo: setup ## a skewed job on a local Spark: hash, round robin, PKG and unskew,
 test: setup check ## style, types and all tests
 	$(BIN)/python -m pytest -q -n auto -m "not spark"
 	$(BIN)/python -m pytest -m spark
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto -m "not spark and not compiled"
+	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto -m "not spark and not compiled and not once"
 
 .PHONY: check
 check: $(READY) ## ruff, mypy, and who may import whom

@@ -1,6 +1,7 @@
 """FISH: decisions against the naive twin, the paper's worked example, and what the scheme's docstring states."""
 
 from fractions import Fraction
+from functools import cache
 
 import numpy as np
 import pytest
@@ -31,8 +32,13 @@ def report(workers, tuples, busy, now=0.0):
     return WorkerReport(np.array(workers, np.int64), numbers, numbers, np.array(busy, float), 0 * numbers, 10.0, now)
 
 
+@cache
+def ring_of(workers, virtual_nodes):
+    return new_ring(np.arange(workers), virtual_nodes)
+
+
 def candidates(key, count, workers, virtual_nodes=128):
-    return first_workers(new_ring(np.arange(workers), virtual_nodes), key, count).tolist()
+    return first_workers(ring_of(workers, virtual_nodes), key, count).tolist()
 
 
 # ---------------------------------------------------------------- the twin
