@@ -8,7 +8,7 @@ import pyarrow.parquet
 import pytest
 
 from command import runner
-from documents import ROOT, commands
+from documents import ROOT, commands, tables_after_commands
 from unskew import SCHEMES
 
 WITHOUT_SPARK = [words[1:] for words in commands("README.md") if words[0] == "unskew" and words[1] != "doctor"]
@@ -34,6 +34,37 @@ def test_the_numbers_of_the_readme_are_those_of_its_command(capsys, monkeypatch,
     shown = [[cell.strip(" *") for cell in row.split("|")[2:-1]] for row in rows[1:]]
     assert [float(cell) for cell in shown[0]] == [pytest.approx(run["max_over_mean"], abs=0.05) for run in runs]
     assert [float(cell) for cell in shown[1]] == [pytest.approx(run["replicas_over_kg"], abs=0.005) for run in runs]
+
+
+FIELDS = {"max/mean": "max_over_mean", "replicas per key": "replicas_over_kg", "p99 latency, s": "latency_p99"}
+MEASURED = list(zip(commands("docs/choosing.md"), tables_after_commands("docs/choosing.md"), strict=True))
+
+
+@pytest.mark.parametrize(("words", "table"), MEASURED, ids=lambda part: part[-1] if isinstance(part[0], str) else "")
+@pytest.mark.compiled
+def test_the_numbers_of_choosing_are_those_of_its_commands(words, table, capsys, monkeypatch):
+    runs = {run["scheme"]: run for run in runner(capsys, monkeypatch)(*words[1:], "--json").json_lines}
+    head, *rows = table
+    assert [row[0] for row in rows] == list(runs)
+    for row in rows:
+        for column, shown in zip(head[1:], row[1:], strict=True):
+            assert float(shown) == pytest.approx(runs[row[0]][FIELDS[column]], rel=0.03), f"{row[0]}: {column}"
+
+
+def test_choosing_names_every_scheme():
+    page = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
+    decisions, numbers = page.split("## The numbers")
+    assert not [name for name in SCHEMES if f"`{name}`" not in decisions]
+    assert not [name for name in SCHEMES if f"`{name}`" not in numbers]
+
+
+def test_the_pictures_that_the_project_draws_are_there_and_shown():
+    drawn = re.findall(r'save\("([a-z-]+)"\)', (ROOT / "docs" / "images" / "make.py").read_text(encoding="utf-8"))
+    pages = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob("docs/**/*.md"))
+    assert drawn
+    for name in drawn:
+        assert (ROOT / "docs" / "images" / f"{name}.svg").exists()
+        assert f"images/{name}.svg)" in pages
 
 
 def test_make_has_the_targets_that_the_documents_name():
