@@ -3,6 +3,7 @@
 import cold_start
 import heads
 import kernels
+import plans
 import simulator
 import spark_batch
 import spark_costs
@@ -10,5 +11,5 @@ import spark_feedback
 import twitter
 
 if __name__ == "__main__":
-    for benchmark in (kernels, heads, simulator, cold_start, spark_batch, spark_costs, spark_feedback, twitter):
+    for benchmark in (kernels, heads, simulator, plans, cold_start, spark_batch, spark_costs, spark_feedback, twitter):
         benchmark.main()

@@ -4,6 +4,7 @@ The twins share no code with the library: lists, dicts and unbounded integers on
 tuple by tuple. A key is a key id here too, as a plain int.
 """
 
+import math
 import struct
 
 MASK32, MASK64 = 2**32 - 1, 2**64 - 1
@@ -144,35 +145,59 @@ def naive_off_greedy(stream, workers, counts=None):
     return [home[key] if key in home else candidate(key, 0, workers) for key in stream]
 
 
-def naive_fanout(stream, workers):
-    """Hot keys, hottest first, fill the least loaded workers up to 2 % over the mean; their tuples go round in turn."""
-    counts = {key: list(stream).count(key) for key in sorted(set(stream))}
-    mean = len(stream) / workers
-    hot = sorted((key for key in counts if counts[key] * 10 * workers > len(stream)), key=lambda key: -counts[key])
+def naive_attempt(taken, counts, workers, mean):
+    """The load, and the places of the keys `taken` that are not whole on their candidate 0."""
+    full, goal = max(1.005 * mean, math.ceil(mean)), max(1.01 * mean, math.ceil(mean))
     load = [0.0] * workers
     for key in counts:
-        if key not in hot:
+        if key not in taken:
             load[candidate(key, 0, workers)] += counts[key]
-    places = {}
-    for key in hot:
+    dealt = {}
+    for key in taken:
         home = candidate(key, 0, workers)
-        if load[home] + counts[key] <= mean:
+        if load[home] + counts[key] <= full:
             load[home] += counts[key]
             continue
-        chosen, level = [], None
+        chosen, content, level = [], float(counts[key]), math.inf
         for worker in sorted(range(workers), key=load.__getitem__):
-            if level is not None and (level <= 1.02 * mean or load[worker] >= level or len(chosen) == counts[key]):
+            if level <= full or load[worker] >= level or len(chosen) == counts[key]:
                 break
             chosen.append(worker)
-            level = (counts[key] + sum(load[w] for w in chosen)) / len(chosen)
-        parts = {worker: level - load[worker] for worker in chosen}
-        for worker in chosen:
-            load[worker] = level
-        number = min(16 * len(parts), max(4096, len(parts)))
-        share = {w: max(1, round(part / sum(parts.values()) * number)) for w, part in parts.items()}
-        if len(parts) == 1:
-            share = dict.fromkeys(parts, 1)
-        turns = [(turn / share[worker], worker) for worker in share for turn in range(share[worker])]
+            content += load[worker]
+            level = content / len(chosen)
+        parts = [level - load[worker] for worker in chosen]
+        total, lowest = len(chosen), math.inf
+        while total <= max(8192, len(chosen)) and lowest > goal:
+            ideal = [part * total / math.fsum(parts) for part in parts]
+            rounded = [math.floor(number) for number in ideal]
+            for i in sorted(range(len(parts)), key=lambda i: rounded[i] - ideal[i])[: total - sum(rounded)]:
+                rounded[i] += 1
+            after = [load[w] + counts[key] * number / total for w, number in zip(chosen, rounded, strict=True)]
+            if max(after) < lowest:
+                lowest, best, share = max(after), after, rounded
+            total *= 2
+        for worker, amount in zip(chosen, best, strict=True):
+            load[worker] = amount
+        share = {w: number // math.gcd(*share) for w, number in zip(chosen, share, strict=True) if number}
+        if share != {home: 1}:
+            dealt[key] = share
+    return load, dealt
+
+
+def naive_fanout(stream, workers):
+    """Ever more of the hottest keys are dealt anew until the busiest worker is near the mean; their tuples go round."""
+    counts = {key: list(stream).count(key) for key in sorted(set(stream))}
+    mean = len(stream) / workers
+    by_count = sorted(counts, key=lambda key: -counts[key])
+    taken = max(1, sum(counts[key] * 10 * workers > len(stream) for key in counts))
+    attempts = [naive_attempt(by_count[:taken], counts, workers, mean)]
+    while max(attempts[-1][0]) > max(1.01 * mean, math.ceil(mean)) and taken < min(2000, len(counts)):
+        taken = min(2000, 2 * taken)
+        attempts.append(naive_attempt(by_count[:taken], counts, workers, mean))
+    _, dealt = min(attempts, key=lambda attempt: max(attempt[0]))
+    places = {}
+    for key, share in dealt.items():
+        turns = [((turn + 0.5) / share[worker], worker) for worker in share for turn in range(share[worker])]
         places[key] = [worker for _, worker in sorted(turns)]
     seen, decisions = dict.fromkeys(places, 0), []
     for key in stream:

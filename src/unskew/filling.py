@@ -16,12 +16,12 @@ from unskew.kernels import kernel
 from unskew.plan import Frequencies, HotKey, Plan, places_of
 
 PLACES_A_WORKER = 16  # on average, for a split key: its workers' shares are right within about 3 %
-MOST_PLACES = 4096  # of one key, unless it has more workers
+MOST_PLACES = 8192  # of one key, unless it has more workers
 MOST_PAIRS = 4_000_000  # of hot keys and workers
 SWEEPS = 10  # times that each key is poured
 
 Load = npt.NDArray[np.float64]
-Parts = dict[int, float]  # worker -> tuples of a key
+Places = dict[int, int]  # worker -> how many places of a key are its own
 
 
 def plan_over(
@@ -50,12 +50,18 @@ def plan_over(
         for i in range(hot - 1, -1, -1):  # the hottest last: it can make up for most
             load[allowed[i]] -= parts[i]
             parts[i] = fill_up(load, allowed[i], float(frequencies.counts[i]))
-    entries = [hot_key(frequencies, i, parts_of(allowed[i], parts[i]), workers) for i in range(hot)]
+    entries = [hot_key(frequencies, i, _places_of_parts(allowed[i], parts[i]), workers) for i in range(hot)]
     return Plan(name, workers, tuple(entries), cold_salt, predicted_load=shares(load, frequencies))
 
 
 def whole_keys(workers: int, frequencies: Frequencies, hot: int, cold_salt: int = 0) -> Load:
-    """The load by all keys but the `hot` first: those not measured are taken as evenly spread."""
+    """The load by all keys but the `hot` first. Keys that were not measured are taken as evenly spread, unless the
+    load of all keys was counted."""
+    counted = frequencies.home_load
+    if counted is not None and len(counted) == workers and cold_salt == 0:
+        load = counted.astype(np.float64)
+        _add_whole_keys(load, frequencies.key_ids[:hot], -frequencies.counts[:hot], cold_salt)
+        return np.maximum(load, 0.0)  # a sketch may overstate a count
     load = np.full(workers, (frequencies.tuples - frequencies.counts.sum()) / workers)
     _add_whole_keys(load, frequencies.key_ids[hot:], frequencies.counts[hot:], cold_salt)
     return load
@@ -79,27 +85,34 @@ def fill_up(load: Load, workers: npt.NDArray[np.int64], count: float) -> npt.NDA
     return parts
 
 
-def parts_of(workers: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64]) -> Parts:
-    """Who gets how much, without those who get nothing worth a place."""
+def _places_of_parts(workers: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64]) -> Places:
+    """The places of a key of which each of `workers` gets its amount, without those who get nothing worth a place."""
     enough = amounts > amounts.sum() / (2 * PLACES_A_WORKER * len(amounts))
-    return dict(zip(workers[enough].tolist(), amounts[enough].tolist(), strict=True))
+    chosen, parts = workers[enough], amounts[enough]
+    total = min(PLACES_A_WORKER * len(parts), max(MOST_PLACES, len(parts)))
+    return as_places(chosen, round_parts(parts, total))
 
 
-def hot_key(frequencies: Frequencies, i: int, parts: Parts, workers: int) -> HotKey:
-    """The entry of hot key number i, dealt as `parts` says."""
+def round_parts(parts: npt.NDArray[np.float64], total: int) -> npt.NDArray[np.int64]:
+    """`total` whole places in proportion to `parts`: each rounded down, those that lose most get one more."""
+    ideal = parts * total / math.fsum(parts)
+    places = np.floor(ideal).astype(np.int64)
+    places[np.argsort(places - ideal, kind="stable")[: total - places.sum()]] += 1
+    return places
+
+
+def as_places(workers: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> Places:
+    """Who has how many places: as few as show the same proportions."""
+    common = math.gcd(*places.tolist())
+    return {worker: count // common for worker, count in zip(workers.tolist(), places.tolist(), strict=True) if count}
+
+
+def hot_key(frequencies: Frequencies, i: int, places: Places, workers: int) -> HotKey:
+    """The entry of hot key number i, dealt over `places`."""
     key_id, share = frequencies.key_ids[i], float(frequencies.counts[i]) / frequencies.tuples
-    return HotKey(int(key_id), share, places_of(key_id, _in_places(parts), workers), frequencies.names[i])
+    return HotKey(int(key_id), share, places_of(key_id, places, workers), frequencies.names[i])
 
 
 def shares(load: Load, frequencies: Frequencies) -> tuple[float, ...]:
     """Each worker's share of all tuples."""
     return tuple((load / max(1, frequencies.tuples)).tolist())
-
-
-def _in_places(parts: Parts) -> dict[int, int]:
-    """Each worker's part as a number of places, at least one, and as few as show the same proportions."""
-    places = min(PLACES_A_WORKER * len(parts), max(MOST_PLACES, len(parts)))
-    total = sum(parts.values())
-    rounded = {worker: max(1, round(part / total * places)) for worker, part in parts.items()}
-    common = math.gcd(*rounded.values())
-    return {worker: count // common for worker, count in rounded.items()}

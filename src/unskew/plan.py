@@ -21,13 +21,13 @@ import pyarrow as pa
 
 from unskew.checks import is_integer, is_number, require, require_number
 from unskew.errors import InputError, InputTypeError
-from unskew.hashing import KeyIds, candidate, require_counts, require_key_ids, salt_for
+from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids, salt_for
 from unskew.kernels import allocating_kernel
 
 FORMAT = 2  # of plan files
 HEAD = 10  # a key is hot from a share of 1/(HEAD * workers) on: smaller ones even out
 FEW, MOST_IN_A_PASS = 8, 65_536  # workers of a key that are looked up together; workers in all
-MOST_HOT_KEYS = 2_000  # in a plan; a larger table costs more in the shuffle than it balances
+MOST_HOT_KEYS = 2_000  # that a plan looks at; a larger table costs more in the shuffle than it balances
 PLANNERS: set[str] = set()  # names of the schemes whose plans can be loaded: `register` enters those that can plan
 
 
@@ -225,6 +225,9 @@ class Frequencies:
         The number of all tuples, those of other keys included.
     names
         What to show to people for the keys; may be left out.
+    home_load
+        How many tuples each worker would get if every key, counted or not, were at home, on its candidate 0. A plan for
+        as many workers then evens out what keys that were not counted do to them. None: not known.
 
     Examples
     --------
@@ -240,6 +243,7 @@ class Frequencies:
     counts: npt.NDArray[np.int64]
     tuples: int
     names: Sequence[str] = field(default=(), repr=False)
+    home_load: npt.NDArray[np.int64] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         ids = require_key_ids(self.key_ids)
@@ -248,6 +252,11 @@ class Frequencies:
             raise InputError(f"names: must have one entry a key ({len(ids)}) or none, not {len(self.names)}")
         rule = f"an integer from the sum of the counts, {counts.sum()}, to 2**63 - 1"
         require("tuples", self.tuples, rule, is_integer(self.tuples, int(counts.sum())))
+        if self.home_load is not None:
+            home = np.asarray(self.home_load)
+            whole = home.ndim == 1 and home.dtype.kind in "iu" and bool((home >= 0).all())
+            require("home_load", self.home_load, "one integer of at least 0 per worker, or None", whole)
+            object.__setattr__(self, "home_load", frozen(home.astype(np.int64)))
         order = np.argsort(-counts, kind="stable")  # hottest first
         object.__setattr__(self, "key_ids", ids[order])
         object.__setattr__(self, "counts", counts[order])
@@ -265,17 +274,17 @@ class Frequencies:
             return self
         counts = np.zeros(len(ids), np.int64)
         np.add.at(counts, which, self.counts)
-        return Frequencies(ids, counts, self.tuples, [self.names[i] for i in first])
+        return Frequencies(ids, counts, self.tuples, [self.names[i] for i in first], self.home_load)
 
     def hot(self, workers: int) -> int:
-        """How many keys, from the hottest on, a plan for `workers` workers is about."""
+        """How many keys, from the hottest on, are hot: too large to even out by themselves."""
         return min(MOST_HOT_KEYS, int((self.counts > self.tuples / (HEAD * workers)).sum()))
 
 
 def places_of(key_id: np.uint64, places: Mapping[int, int], workers: int) -> tuple[int, ...]:
     """The salts of `places` (worker -> how many), in an order in which neighbours differ where they can."""
     salts = dict(zip(places, _salts_of(key_id, np.array(list(places)), workers).tolist(), strict=True))
-    turns = [(turn / count, worker) for worker, count in places.items() for turn in range(count)]
+    turns = [((turn + 0.5) / count, worker) for worker, count in places.items() for turn in range(count)]
     return tuple(salts[worker] for _, worker in sorted(turns))
 
 

@@ -3,16 +3,22 @@
 Not from a paper. It aims at the lower bound of replicas for perfect balance, sum over keys of max(1, ceil(p_k W)),
 where PKG gives every key two workers, needed or not, and the hottest no more than two.
 
-How it plans. The mean load is m/W. First every cold key is put where its candidate 0 is (cold: a share under 1/(10 W),
-or not among the measured keys; those are taken as evenly spread). Then the hot keys, hottest first. A key that still
-fits on its candidate 0 without exceeding the mean stays there and needs no entry. Otherwise it gets the least loaded
-workers, as few as keep them all within 2 % of the mean, and no more than it has tuples: its tuples fill them up to a
-common level (water-filling). Its shares are rounded to whole places, 16 a worker on average.
+How it plans. Every key is at home, on its candidate 0. The hot keys (a share over 1/(10 W)) are taken up and put down
+again, hottest first. A key that fits at home stays there and needs no entry: a worker is full at 1.005 of the mean. Any
+other key gets the least loaded workers, as few as can hold it, no more than it has tuples, and fills them to a common
+level (water-filling). If one worker can hold it, it is moved whole and has no replica more. A split key has as few
+places as keep its workers within 1.01 of the mean: 1, 2, 4, ... per worker on average, up to 8,192 in all.
 
-Choices made here: among equally loaded workers the lowest number wins; a hot key's tuples take its places in turn.
+If a worker is still over 1.01 of the mean, twice as many keys are taken up, and so on up to 2,000: cold keys are uneven
+by themselves where workers are few or skew is mild. The most level attempt is the plan. If it was counted what all keys
+do to their homes (`Frequencies.home_load`), keys that were not measured are evened out too; else they count as even.
+
+Choices made here: where a hundredth of the mean is less than a tuple, the mean rounded up is the limit; among equally
+loaded workers the lowest index wins; a key's tuples take its places in turn. Measured in docs/schemes/fanout.md.
 """
 
 import heapq
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,15 +26,16 @@ import numpy.typing as npt
 
 from unskew.checks import require_workers
 from unskew.errors import InputError
-from unskew.filling import Load, Parts, hot_key, shares, whole_keys
+from unskew.filling import MOST_PLACES, Load, Places, as_places, hot_key, round_parts, shares, whole_keys
 from unskew.hashing import KeyIds, candidate, frozen
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 from unskew.key_table import EMPTY, check_cells, fill, find, new_table, with_room
-from unskew.plan import Frequencies, Plan
+from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
 from unskew.registry import register
 from unskew.schemes.shuffle import GOLDEN_SECTION
 
-TOLERANCE = 1.02  # of the mean, the load up to which hot keys fill a worker
+FULL = 1.005  # of the mean, the load up to which keys fill a worker
+GOAL = 1.01  # of the mean, the load of the busiest worker that is good enough
 
 
 class State(NamedTuple):
@@ -80,28 +87,26 @@ class Fanout(NamedTuple):
 
     @classmethod
     def fit(cls, workers: int, key_ids: KeyIds, counts: npt.NDArray[np.int64]) -> "Fanout":
-        """From the counts of all keys. Costs K, and H log(H W) for H hot keys."""
+        """From the counts of all keys. Costs K, and H log(H W) for H keys that are taken up."""
         require_workers(workers)
         return follow_plan(cls.plan(workers, Frequencies(key_ids, counts, int(np.sum(counts))).merged()))
 
     @classmethod
     def plan(cls, workers: int, frequencies: Frequencies) -> Plan:
-        """Hot keys split over just enough workers; see the module's docstring."""
-        hot = frequencies.hot(workers)
+        """Keys split over just enough workers, or moved, until all workers are level; see the module's docstring."""
         mean = frequencies.tuples / workers
-        load = whole_keys(workers, frequencies, hot)
-        heap = [(float(amount), worker) for worker, amount in enumerate(load)]
-        heapq.heapify(heap)
-        entries = []
-        for i in range(hot):
-            count = float(frequencies.counts[i])
-            home = int(candidate(frequencies.key_ids[i], 0, workers))
-            if load[home] + count <= mean:
-                load[home] += count
-                continue
-            parts = _fill_least_loaded(heap, load, count, TOLERANCE * mean)
-            entries.append(hot_key(frequencies, i, parts, workers))
-        return Plan("fanout", workers, tuple(entries), predicted_load=shares(load, frequencies))
+        most = min(MOST_HOT_KEYS, int(np.count_nonzero(frequencies.counts)))
+        homes = _homes(frequencies.key_ids[:most], workers)
+        at_home = whole_keys(workers, frequencies, 0)
+        keys = min(most, max(1, frequencies.hot(workers)))
+        best = _attempt(at_home, homes, frequencies.counts[:keys], mean)
+        while best.load.max() > _limit(GOAL, mean) and keys < most:
+            keys = min(most, 2 * keys)
+            best = min(
+                best, _attempt(at_home, homes, frequencies.counts[:keys], mean), key=lambda each: each.load.max()
+            )
+        entries = [hot_key(frequencies, i, places, workers) for i, places in best.places.items()]
+        return Plan("fanout", workers, tuple(entries), predicted_load=shares(best.load, frequencies))
 
     def check(self) -> None:
         require_workers(self.workers)
@@ -158,14 +163,47 @@ def follow_plan(plan: Plan) -> Fanout:
     )
 
 
-def _fill_least_loaded(heap: list[tuple[float, int]], load: Load, count: float, limit: float) -> Parts:
-    """Put `count` tuples on the least loaded workers, on as few as keep their level under `limit`: worker -> its part.
+class _Attempt(NamedTuple):
+    """Where the hottest keys are put."""
 
-    The heap holds, for each worker, its load or a smaller former one: a stale entry is corrected when it comes up.
+    load: Load
+    places: dict[int, Places]  # of those that are not whole at home, by number
+
+
+def _attempt(at_home: Load, homes: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], mean: float) -> _Attempt:
+    """Take the hottest keys up from their homes, as many as there are counts, and put them down again one by one."""
+    load, full, goal = at_home.copy(), _limit(FULL, mean), _limit(GOAL, mean)
+    np.subtract.at(load, homes[: len(counts)], counts)
+    np.maximum(load, 0.0, out=load)  # a sketch may overstate a count
+    heap = [(float(amount), worker) for worker, amount in enumerate(load)]
+    heapq.heapify(heap)
+    placed = {}
+    for i, (home, count) in enumerate(zip(homes.tolist(), counts.tolist(), strict=False)):
+        if load[home] + count <= full:
+            load[home] += count
+            continue
+        chosen, level = _least_loaded(heap, load, count, full)
+        places = _in_places(level - load[chosen], load[chosen], count, goal)
+        load[chosen] += count * places / places.sum()
+        for worker in chosen.tolist():
+            heapq.heappush(heap, (float(load[worker]), worker))
+        deal = as_places(chosen, places)
+        if deal != {home: 1}:
+            placed[i] = deal
+    return _Attempt(load, placed)
+
+
+def _least_loaded(
+    heap: list[tuple[float, int]], load: Load, count: int, full: float
+) -> tuple[npt.NDArray[np.int64], float]:
+    """The least loaded workers, as few as can take `count` tuples, and the level that these would fill them to.
+
+    The heap holds, for each worker, its load or a smaller former one: a stale entry is corrected when it comes up. The
+    chosen workers are taken from the heap.
     """
     chosen: list[int] = []
-    level, content = np.inf, count
-    while heap and level > limit and len(chosen) < count:
+    level, content = np.inf, float(count)
+    while heap and level > full and len(chosen) < count:
         amount, worker = heapq.heappop(heap)
         if amount < load[worker]:
             heapq.heappush(heap, (float(load[worker]), worker))
@@ -176,8 +214,33 @@ def _fill_least_loaded(heap: list[tuple[float, int]], load: Load, count: float, 
         chosen.append(worker)
         content += amount
         level = content / len(chosen)
-    parts = {worker: level - float(load[worker]) for worker in chosen}
-    for worker in chosen:
-        load[worker] = level
-        heapq.heappush(heap, (level, worker))
-    return parts
+    return np.array(chosen), level
+
+
+def _in_places(parts: Load, load: Load, count: int, goal: float) -> npt.NDArray[np.int64]:
+    """`parts` in whole places: as few as keep all workers within the goal, else those that keep them lowest."""
+    if len(parts) == 1:
+        return np.ones(1, np.int64)
+    total, lowest = len(parts), np.inf
+    while total <= max(MOST_PLACES, len(parts)):
+        rounded = round_parts(parts, total)
+        highest = float((load + count * rounded / total).max())
+        if highest < lowest:
+            lowest, places = highest, rounded
+        if lowest <= goal:
+            break
+        total *= 2
+    return places
+
+
+def _limit(factor: float, mean: float) -> float:
+    """`factor` times the mean, or the mean rounded up: the busiest worker cannot have less than that."""
+    return max(factor * mean, math.ceil(mean))
+
+
+@allocating_kernel
+def _homes(key_ids, workers):
+    homes = np.empty(len(key_ids), np.int64)
+    for i in range(len(key_ids)):
+        homes[i] = candidate(key_ids[i], 0, workers)
+    return homes
