@@ -292,6 +292,12 @@ def test_a_sum_that_does_not_fit_is_an_error() -> None:
         _value(Sum("v"), pa.array([nines] * 2, pa.decimal128(38, 0)))
 
 
+def test_a_quantile_of_decimals_is_one_of_their_values() -> None:
+    values = [Decimal(i * 7919 % 100_000) / 100 for i in range(1, 190)]
+    found = _value(Quantiles("v", [0.1, 0.25, 0.5, 0.9]), pa.array(values, pa.decimal128(10, 2)))
+    assert set(found) <= {float(value) for value in values}
+
+
 def test_decimal_sums_have_ten_digits_more() -> None:
     assert Sum("v").result_type(pa.decimal128(10, 2)) == pa.decimal128(20, 2)
     assert Sum("v").result_type(pa.decimal128(30, 5)) == pa.decimal128(38, 5)

@@ -176,8 +176,8 @@ def test_whole_seconds_dates_and_nanoseconds_are_times_too():
         (pa.array([2**64 - 1], pa.uint64()), "time: column 't' must hold seconds from -2^53 to 2^53, not 1.84467e+19"),
         (pa.array([0.0, -1.6e18]), "time: column 't' must hold seconds from -2^53 to 2^53, not -1.6e+18: divide nano"),
         (pa.array(["1600000000000000000"]), "time: column 't' must hold seconds from -2^53 to 2^53, not 1.6e+18: "),
-        (pa.array(["soon"]), "time: column 't' must hold seconds or timestamps: "),
-        (pa.array([[1.0]]), "time: column 't' must hold seconds or timestamps: "),
+        (pa.array(["soon"]), "time: column 't' must hold seconds or timestamps, not "),
+        (pa.array([[1.0]]), "time: column 't' must hold seconds or timestamps, not "),
     ],
 )
 def test_what_is_no_time_is_refused_by_the_name_of_its_column(times, message):

@@ -262,3 +262,36 @@ def test_salts_for_refuses_what_is_no_worker_of_each_tuple(chosen, workers):
 def test_what_is_no_array_of_keys_is_refused(keys):
     with pytest.raises(InputError, match=r"^keys: "):
         key_ids(keys)
+
+
+# ---------------------------------------------------------------- keys of several columns
+
+
+def naive_key_id(row, integers):
+    """One column after the other, each seeded with the hash before; a null leaves it as it is."""
+    placement = identity = naive.SPARK_SEED
+    for value, integer in zip(row, integers, strict=True):
+        if value is not None:
+            data = struct.pack(integer, value) if isinstance(value, int) else value.encode()
+            placement, identity = naive.murmur3(data, placement), naive.xxhash64(data, identity)
+    return placement << 32 | identity & 0xFFFFFFFF
+
+
+texts = st.none() | st.text(max_size=40)
+
+
+@given(rows=st.lists(st.tuples(texts, st.none() | st.integers(-(2**63), 2**63 - 1), st.none() | st.integers(-9, 9))))
+def test_ids_of_several_columns_are_sparks(rows):
+    kinds = (pa.string(), pa.int64(), pa.int32())
+    columns = [pa.array([row[i] for row in rows], kind) for i, kind in enumerate(kinds)]
+    assert key_ids(*columns).tolist() == [naive_key_id(row, (None, "<q", "<i")) for row in rows]
+
+
+def test_a_second_column_of_nulls_changes_nothing():
+    keys = ["a", None, ""]
+    assert key_ids(keys, pa.nulls(3)).tolist() == key_ids(keys).tolist()
+
+
+def test_columns_of_different_lengths_are_refused():
+    with pytest.raises(InputError, match=r"^keys: all columns of a key must have the same length, not \[2, 1\]$"):
+        key_ids(["a", "b"], [1])

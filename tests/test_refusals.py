@@ -86,6 +86,8 @@ def test_unknown_schemes_are_refused_with_those_allowed():
         make("gkp", 10)
     with pytest.raises(InputError, match=r"^scheme: tuple is not registered; decorate it with @register$"):
         Router((10,))
+    with pytest.raises(InputError, match=r"^scheme: must be a scheme such as make\('pkg', workers=16\), not the name "):
+        Router("pkg")
 
 
 def test_a_name_is_registered_once():

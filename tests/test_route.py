@@ -47,7 +47,7 @@ def check_decisions(routed, keys, scheme):
 def test_decisions_are_the_routers_and_salts_lead_to_the_workers(run, name):
     arguments = ("--in", "in.parquet", "--key", "k", "--out", "out.parquet", "--workers", 7, "--scheme", name, "--json")
     outcome = run("route", *arguments)
-    assert outcome.json_lines == [{"scheme": name, "workers": 7, "rows": 12, "out": "out.parquet"}]
+    assert outcome.json_lines == [{"scheme": name, "workers": 7, "rows": 12, "late": 0, "out": "out.parquet"}]
     routed = pa.parquet.read_table("out.parquet")
     assert routed.column_names == [*TABLE, "worker", "salt"]
     assert routed.select(list(TABLE)).equals(pa.parquet.read_table("in.parquet"))
@@ -174,3 +174,23 @@ def test_a_name_is_shown_as_it_is(run, tmp_path):
     out = tmp_path / ("long" * 30 + "[bold] ü.parquet")
     outcome = run("route", "--in", "in.parquet", "--key", "k", "--out", out)
     assert outcome.out == f"12 rows routed over 10 workers: {out}\n"
+
+
+def test_a_key_may_have_several_columns(run):
+    arguments = ("--in", "in.parquet", "--key", "k", "--key", "other", "--out", "out.parquet", "--workers", 7)
+    assert run("route", *arguments).status == 0
+    routed = pa.parquet.read_table("out.parquet")
+    ids = key_ids(pa.array(KEYS), pa.array(TABLE["other"]))
+    assert np.asarray(routed["worker"]).tolist() == Router(make("pkg", 7)).route(ids).tolist()
+    assert run("route", *arguments, "--key", "nope", "--force").err.startswith("unskew: key: in.parquet has no column")
+    both = run("simulate", "--stream", "in.parquet", "--key", "k", "--key", "other", "--scheme", "hash", "--json")
+    assert both.json_lines[0]["keys"] == len(set(ids.tolist()))
+
+
+def test_times_that_run_backwards_are_pointed_out(run):
+    pa.parquet.write_table(pa.table({"k": list("abcd"), "t": [1.0, 3.0, 2.0, 2.5]}), "timed.parquet")
+    arguments = ("route", "--in", "timed.parquet", "--key", "k", "--time", "t", "--out", "out.parquet")
+    outcome = run(*arguments)
+    assert outcome.status == 0
+    assert outcome.err == "time: 2 of 4 rows have an earlier time than one before them\n"
+    assert run(*arguments, "--force", "--json").json_lines[0]["late"] == 2

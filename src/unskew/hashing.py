@@ -20,20 +20,29 @@ import pyarrow as pa
 
 from unskew.errors import InputError, InputTypeError
 from unskew.kernels import allocating_kernel, kernel
+from unskew.spark_hashes import (
+    C1,
+    C2,
+    FINAL_1,
+    FINAL_2,
+    FIVE,
+    MASK32,
+    MURMUR_ADD,
+    SPARK_SEED,
+    U,
+    murmur_bytes,
+    murmur_int,
+    murmur_long,
+    rotate_left_32,
+    xx_bytes,
+    xx_int,
+    xx_long,
+)
 
 KeyIds = npt.NDArray[np.uint64]
 
-SPARK_SEED = 42  # of Spark's hash() and xxhash64()
-NULL_KEY_ID = np.uint64((SPARK_SEED << 32) | SPARK_SEED)  # Spark's hash of null is the seed itself
-
-U = np.uint64  # every constant of a kernel is typed: Numba turns uint64 with a plain int into float64
-MASK32 = U(0xFFFFFFFF)
-C1, C2 = U(0xCC9E2D51), U(0x1B873593)
-FIVE, MURMUR_ADD = U(5), U(0xE6546B64)
-FINAL_1, FINAL_2 = U(0x85EBCA6B), U(0xC2B2AE35)
-P1, P2, P3 = U(0x9E3779B185EBCA87), U(0xC2B2AE3D27D4EB4F), U(0x165667B19E3779F9)
-P4, P5 = U(0x85EBCA77C2B2AE63), U(0x27D4EB2F165667C5)
 SEED = U(SPARK_SEED)
+NULL_KEY_ID = np.uint64((SPARK_SEED << 32) | SPARK_SEED)  # Spark's hash of null is the seed itself
 
 # The inverses modulo 2^32 of murmur's multipliers: `_salt_with_hash` runs the hash backwards.
 C1_INVERSE, C2_INVERSE, FIVE_INVERSE, FINAL_1_INVERSE, FINAL_2_INVERSE = (
@@ -67,132 +76,10 @@ def require_counts(counts: Any, keys: int) -> npt.NDArray[np.int64]:
     """`counts` as kernels take them: one whole number of at least 0 for each of `keys` keys."""
     array = np.asarray(counts)
     if array.shape != (keys,):
-        raise InputError(f"counts: must have one entry a key ({keys}), not shape {array.shape}")
+        raise InputError(f"counts: must have one number per key ({keys}), not shape {array.shape}")
     if keys and (array.dtype.kind not in "iu" or array.min() < 0 or array.sum(dtype=float) >= 2**62):
         raise InputError(f"counts: must be integers of at least 0 with a sum under 2**62, not {array.dtype} {array}")
     return frozen(array.astype(np.int64))
-
-
-# ---------------------------------------------------------------- Spark's hashes, one value at a time
-
-
-@kernel
-def _rotate_left_32(x, bits):
-    return ((x << bits) | (x >> (U(32) - bits))) & MASK32
-
-
-@kernel
-def _rotate_left_64(x, bits):
-    return (x << bits) | (x >> (U(64) - bits))
-
-
-@kernel
-def _murmur_mix(h, block):
-    k = (_rotate_left_32((block * C1) & MASK32, U(15)) * C2) & MASK32
-    return (_rotate_left_32(h ^ k, U(13)) * FIVE + MURMUR_ADD) & MASK32
-
-
-@kernel
-def _murmur_finish(h, length):
-    h ^= length
-    h = ((h ^ (h >> U(16))) * FINAL_1) & MASK32
-    h = ((h ^ (h >> U(13))) * FINAL_2) & MASK32
-    return h ^ (h >> U(16))
-
-
-@kernel
-def _murmur_int(value, seed):
-    return _murmur_finish(_murmur_mix(seed, value), U(4))
-
-
-@kernel
-def _murmur_long(value):
-    return _murmur_finish(_murmur_mix(_murmur_mix(SEED, value & MASK32), value >> U(32)), U(8))
-
-
-@kernel
-def _little_endian(data, start, count):
-    """The `count` bytes from `start` on as one number."""
-    value = U(0)
-    for i in range(count):
-        value |= U(data[start + i]) << U(8 * i)
-    return value
-
-
-@kernel
-def _murmur_bytes(data, start, stop):
-    h = SEED
-    aligned = stop - (stop - start) % 4
-    for i in range(start, aligned, 4):
-        h = _murmur_mix(h, _little_endian(data, i, 4))
-    for i in range(aligned, stop):  # Spark mixes each byte of the tail as a block of its own, sign-extended
-        h = _murmur_mix(h, U(np.int64(np.int8(data[i]))) & MASK32)
-    return _murmur_finish(h, U(stop - start))
-
-
-@kernel
-def _xx_finish(h):
-    h = (h ^ (h >> U(33))) * P2
-    h = (h ^ (h >> U(29))) * P3
-    return h ^ (h >> U(32))
-
-
-@kernel
-def _xx_round(accumulator, block):
-    return _rotate_left_64(accumulator + block * P2, U(31)) * P1
-
-
-@kernel
-def _xx_block_8(h, block):
-    return _rotate_left_64(h ^ _xx_round(U(0), block), U(27)) * P1 + P4
-
-
-@kernel
-def _xx_block_4(h, block):
-    return _rotate_left_64(h ^ (block * P1), U(23)) * P2 + P3
-
-
-@kernel
-def _xx_int(value):
-    return _xx_finish(_xx_block_4(SEED + P5 + U(4), value))
-
-
-@kernel
-def _xx_long(value):
-    return _xx_finish(_xx_block_8(SEED + P5 + U(8), value))
-
-
-@kernel
-def _xx_bytes(data, start, stop):
-    h = SEED + P5
-    i = start
-    if stop - start >= 32:
-        v1, v2, v3, v4 = SEED + P1 + P2, SEED + P2, SEED, SEED - P1
-        while i <= stop - 32:
-            v1 = _xx_round(v1, _little_endian(data, i, 8))
-            v2 = _xx_round(v2, _little_endian(data, i + 8, 8))
-            v3 = _xx_round(v3, _little_endian(data, i + 16, 8))
-            v4 = _xx_round(v4, _little_endian(data, i + 24, 8))
-            i += 32
-        h = (
-            _rotate_left_64(v1, U(1))
-            + _rotate_left_64(v2, U(7))
-            + _rotate_left_64(v3, U(12))
-            + _rotate_left_64(v4, U(18))
-        )
-        for v in (v1, v2, v3, v4):
-            h = (h ^ _xx_round(U(0), v)) * P1 + P4
-    h += U(stop - start)
-    while i <= stop - 8:
-        h = _xx_block_8(h, _little_endian(data, i, 8))
-        i += 8
-    if i <= stop - 4:
-        h = _xx_block_4(h, _little_endian(data, i, 4))
-        i += 4
-    while i < stop:
-        h = _rotate_left_64(h ^ (U(data[i]) * P5), U(11)) * P1
-        i += 1
-    return _xx_finish(h)
 
 
 # ---------------------------------------------------------------- candidates and salts
@@ -221,7 +108,7 @@ def candidate(key_id: np.uint64, j: int, workers: int) -> int | np.int64:
     >>> [int(candidate(the, j, 16)) for j in range(4)]
     [9, 2, 1, 14]
     """
-    hash_value = np.int64(np.int32(np.uint32(_murmur_int(U(j) & MASK32, U(key_id) >> U(32)))))
+    hash_value = np.int64(np.int32(np.uint32(murmur_int(U(j) & MASK32, U(key_id) >> U(32)))))
     return hash_value - np.int64(np.floor(np.float64(hash_value) / workers)) * workers
 
 
@@ -271,8 +158,8 @@ def _salt_with_hash(key_id, hash_value):
     h = ((h ^ (h >> U(13)) ^ (h >> U(26))) * FINAL_1_INVERSE) & MASK32
     h ^= (h >> U(16)) ^ U(4)
     h = ((h + (U(2**32) - MURMUR_ADD)) * FIVE_INVERSE) & MASK32
-    k = ((_rotate_left_32(h, U(19)) ^ (key_id >> U(32))) * C2_INVERSE) & MASK32
-    return np.int64((_rotate_left_32(k, U(17)) * C1_INVERSE) & MASK32)
+    k = ((rotate_left_32(h, U(19)) ^ (key_id >> U(32))) * C2_INVERSE) & MASK32
+    return np.int64((rotate_left_32(k, U(17)) * C1_INVERSE) & MASK32)
 
 
 def salts_for(key_ids: KeyIds, chosen: npt.NDArray[np.int32], workers: int) -> npt.NDArray[np.int32]:
@@ -322,14 +209,14 @@ def named_hashes(names: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -
     """For each name (as Spark's bigint) and number j the 32-bit hash that Spark gives to the row (name, j)."""
     hashes = np.empty(len(names), np.uint32)
     for i in range(len(names)):
-        hashes[i] = _murmur_int(U(numbers[i]) & MASK32, _murmur_long(U(names[i])))
+        hashes[i] = murmur_int(U(numbers[i]) & MASK32, murmur_long(U(names[i]), SEED))
     return hashes
 
 
 # ---------------------------------------------------------------- key ids of arrays
 
 
-def key_ids(keys: Any) -> KeyIds:
+def key_ids(keys: Any, *more: Any) -> KeyIds:
     """The key id of each key: 64 bits that are all a router ever sees of a key.
 
     Types as Spark has them: bool, int8, int16, int32 and date32 hash as its int, int64 as its bigint, strings by their
@@ -338,7 +225,10 @@ def key_ids(keys: Any) -> KeyIds:
     Parameters
     ----------
     keys
-        An array of numpy or Arrow, or a list: integers, strings or bytes.
+        An array of numpy or Arrow, or a list: integers, strings or bytes. A struct is a key of several columns, as it
+        is to Spark.
+    more
+        Further columns of the same length, for a key of several columns.
 
     Examples
     --------
@@ -347,19 +237,29 @@ def key_ids(keys: Any) -> KeyIds:
     >>> from unskew import key_ids
     >>> [hex(key) for key in key_ids(["the", "cat", None])]
     ['0x235d959e1760ea1a', '0x2aa9e5b0fef031f6', '0x2a0000002a']
+    >>> [hex(key) for key in key_ids(["the", "cat"], [2025, 2026])]
+    ['0x2fcfcc65e2210d35', '0x7cccbadfcb8757e3']
     """
+    if more:
+        return _ids_of_columns([_as_arrow(column) for column in (keys, *more)])
     if type(keys) is np.ndarray and keys.ndim == 1 and keys.dtype in (np.int32, np.int64):
         hash_all = _ids_of_int32 if keys.dtype == np.int32 else _ids_of_int64
         return hash_all(frozen(keys))  # without Arrow, whose conversion imports pandas: a third of a second
-    array = keys if isinstance(keys, pa.Array | pa.ChunkedArray) else _to_arrow(keys)
-    if isinstance(array, pa.ChunkedArray):
-        return np.concatenate([np.empty(0, np.uint64), *(key_ids(chunk) for chunk in array.chunks)])
-    if pa.types.is_dictionary(array.type):
-        return key_ids(array.dictionary_decode())
+    array = _as_arrow(keys)
+    if pa.types.is_struct(array.type):
+        return _ids_of_columns([_as_arrow(column) for column in array.flatten()])
     ids = _ids_of_values(array) if len(array) else np.empty(0, np.uint64)
     if array.null_count:
         ids[np.asarray(array.is_null())] = NULL_KEY_ID
     return ids
+
+
+def _as_arrow(keys: Any) -> pa.Array:
+    """The keys as one array of plain values."""
+    array = keys if isinstance(keys, pa.Array | pa.ChunkedArray) else _to_arrow(keys)
+    if isinstance(array, pa.ChunkedArray):
+        array = array.combine_chunks()
+    return array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
 
 
 def _to_arrow(keys: Any) -> pa.Array:
@@ -374,19 +274,48 @@ def _to_arrow(keys: Any) -> pa.Array:
 
 def _ids_of_values(array: pa.Array) -> KeyIds:
     """Ids of the values; where the array has nulls, what stands there is arbitrary."""
+    plain = _plain_values(array)
+    if plain is None:
+        return np.full(len(array), NULL_KEY_ID)
+    if isinstance(plain, tuple):
+        return _ids_of_bytes(*plain)
+    return _ids_of_int32(plain) if plain.dtype == np.int32 else _ids_of_int64(plain)
+
+
+def _ids_of_columns(columns: list[pa.Array]) -> KeyIds:
+    """Ids of keys of several columns, as Spark hashes them: one column after the other."""
+    lengths = [len(column) for column in columns]
+    if len(set(lengths)) > 1:
+        raise InputError(f"keys: all columns of a key must have the same length, not {lengths}")
+    placement, identity = np.full(lengths[0], SEED), np.full(lengths[0], SEED)
+    for column in columns:
+        plain = _plain_values(column) if len(column) else None
+        if plain is None:  # all null
+            continue
+        present = frozen(np.asarray(column.is_valid()))
+        if isinstance(plain, tuple):
+            starts, data = plain
+            _mix_bytes(starts, data, present, placement, identity)
+        else:
+            _mix_numbers(plain, plain.dtype == np.int32, present, placement, identity)
+    return (placement << U(32)) | (identity & MASK32)
+
+
+def _plain_values(array: pa.Array) -> Any:
+    """int32 or int64 values, or starts and bytes of texts; None where all are null."""
     kind, is_a = array.type, pa.types
     if is_a.is_null(kind):
-        return np.full(len(array), NULL_KEY_ID)
+        return None
     if is_a.is_boolean(kind) or kind in (pa.int8(), pa.int16(), pa.int32(), pa.date32()):
         as_int32 = array.view(pa.int32()) if is_a.is_date32(kind) else array.cast(pa.int32())
-        return _ids_of_int32(_fixed_width(as_int32, np.int32))
+        return _fixed_width(as_int32, np.int32)
     if kind == pa.int64():
-        return _ids_of_int64(_fixed_width(array, np.int64))
+        return _fixed_width(array, np.int64)
     if is_a.is_string(kind) or is_a.is_large_string(kind) or is_a.is_binary(kind) or is_a.is_large_binary(kind):
         array = array.cast(pa.large_binary())
         _, offsets, data = array.buffers()
         starts = frozen(np.frombuffer(offsets, np.int64))[array.offset : array.offset + len(array) + 1]
-        return _ids_of_bytes(starts, frozen(np.frombuffer(data or b"", np.uint8)))
+        return starts, frozen(np.frombuffer(data or b"", np.uint8))
     raise InputTypeError(f"keys: {kind} keys are not supported; allowed are {ALLOWED_TYPES}")
 
 
@@ -399,7 +328,7 @@ def _ids_of_int32(values):
     ids = np.empty(len(values), np.uint64)
     for i in range(len(values)):
         value = U(np.int64(values[i])) & MASK32
-        ids[i] = (_murmur_int(value, SEED) << U(32)) | (_xx_int(value) & MASK32)
+        ids[i] = (murmur_int(value, SEED) << U(32)) | (xx_int(value, SEED) & MASK32)
     return ids
 
 
@@ -408,7 +337,7 @@ def _ids_of_int64(values):
     ids = np.empty(len(values), np.uint64)
     for i in range(len(values)):
         value = U(values[i])
-        ids[i] = (_murmur_long(value) << U(32)) | (_xx_long(value) & MASK32)
+        ids[i] = (murmur_long(value, SEED) << U(32)) | (xx_long(value, SEED) & MASK32)
     return ids
 
 
@@ -416,6 +345,27 @@ def _ids_of_int64(values):
 def _ids_of_bytes(starts, data):
     ids = np.empty(len(starts) - 1, np.uint64)
     for i in range(len(starts) - 1):
-        murmur = _murmur_bytes(data, starts[i], starts[i + 1])
-        ids[i] = (murmur << U(32)) | (_xx_bytes(data, starts[i], starts[i + 1]) & MASK32)
+        murmur = murmur_bytes(data, starts[i], starts[i + 1], SEED)
+        ids[i] = (murmur << U(32)) | (xx_bytes(data, starts[i], starts[i + 1], SEED) & MASK32)
     return ids
+
+
+@kernel
+def _mix_numbers(values, are_int32, present, placement, identity):
+    for i in range(len(values)):
+        if present[i]:
+            value = U(np.int64(values[i]))
+            if are_int32:
+                placement[i] = murmur_int(value & MASK32, placement[i])
+                identity[i] = xx_int(value & MASK32, identity[i])
+            else:
+                placement[i] = murmur_long(value, placement[i])
+                identity[i] = xx_long(value, identity[i])
+
+
+@kernel
+def _mix_bytes(starts, data, present, placement, identity):
+    for i in range(len(starts) - 1):
+        if present[i]:
+            placement[i] = murmur_bytes(data, starts[i], starts[i + 1], placement[i])
+            identity[i] = xx_bytes(data, starts[i], starts[i + 1], identity[i])

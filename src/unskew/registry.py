@@ -134,6 +134,8 @@ def registration_of(scheme: Scheme) -> Registration:
     for registration in SCHEMES.values():
         if registration.type is type(scheme):
             return registration
+    if isinstance(scheme, str):
+        raise InputTypeError(f"scheme: must be a scheme such as make({scheme!r}, workers=16), not the name {scheme!r}")
     raise InputTypeError(f"scheme: {type(scheme).__name__} is not registered; decorate it with @register")
 
 

@@ -134,7 +134,10 @@ class Quantiles(Aggregate):
         return _datasketches().kll_doubles_sketch(self.k)
 
     def add(self, state: Any, batch: pa.RecordBatch) -> Any:
-        values = batch.column(0).drop_null().cast(pa.float64(), safe=False)
+        values = batch.column(0).drop_null()
+        if pa.types.is_decimal(values.type):
+            values = values.cast(pa.string())  # Arrow's own way from decimal to double can be off by the last digit
+        values = values.cast(pa.float64(), safe=False)
         state.update(np.array(values))  # a copy: the sketch takes writable arrays only
         return state
 

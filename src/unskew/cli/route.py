@@ -5,6 +5,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -12,15 +13,15 @@ import typer
 
 from unskew import Router, salts_for
 from unskew.cli.choosing import make_schemes
-from unskew.cli.output import console, print_json, progress_bar
-from unskew.contract import Scheme
+from unskew.cli.output import console, notes, print_json, progress_bar
+from unskew.contract import Scheme, Times
 from unskew.errors import InputError
 from unskew.hashing import key_ids
 from unskew.plan import Frequencies
 from unskew.simulate import count_keys
 from unskew.simulate.simulator import Progress
 from unskew.streams import CHUNK, File
-from unskew.streams.files import TABLES, kind_of, seconds, table_batches, table_columns
+from unskew.streams.files import TABLES, keys_of, kind_of, seconds, table_batches, table_columns
 from unskew.writing import check_can_write, whole_file
 
 ADDED = ("worker", "salt")
@@ -29,7 +30,7 @@ ADDED = ("worker", "salt")
 def route(
     source: Annotated[Path, typer.Option("--in", help="A .parquet or .csv file.")],
     out: Annotated[Path, typer.Option(help="The file to write, .parquet or .csv.")],
-    key: Annotated[str, typer.Option(help="The key column.")],
+    key: Annotated[list[str], typer.Option(help="The key column; repeat for a key of several columns.")],
     scheme: Annotated[str, typer.Option(help="A scheme, such as pkg or pkg(choices=3).")] = "pkg",
     workers: Annotated[int, typer.Option(help="Workers W, at least 1.")] = 10,
     param: Annotated[list[str] | None, typer.Option(help="A scheme's parameter, such as choices=3; repeat.")] = None,
@@ -47,7 +48,7 @@ def route(
     for option, path in (("in", source), ("out", out)):
         if kind_of(str(path)) not in TABLES:
             raise InputError(f"{option}: {str(path)!r} must end in {' or '.join(TABLES)}")
-    stream = File(str(source), key=key, time=time)
+    stream = File(str(source), key=tuple(key), time=time)
     taken = [name for name in table_columns(str(source)) if name.lower() in ADDED]  # Spark ignores case
     if taken:
         raise InputError(f"in: {str(source)!r} has a column {taken[0]!r} already; it would be overwritten")
@@ -60,19 +61,36 @@ def route(
             return count_keys(stream, done)
 
     (chosen,) = make_schemes([scheme], workers, param or [], count_all)
+    late = Late()
     with progress_bar("routing", stream.length) as done:
-        rows = _write(_routed(stream, chosen, done), out)
+        rows = _write(_routed(stream, chosen, late, done), out)
+    if late.tuples:
+        notes.print(f"time: {late.tuples:,} of {rows:,} rows have an earlier time than one before them", markup=False)
     if as_json:
-        print_json({"scheme": scheme, "workers": workers, "rows": rows, "out": str(out)})
+        print_json({"scheme": scheme, "workers": workers, "rows": rows, "late": late.tuples, "out": str(out)})
     else:
         console.print(f"{rows:,} rows routed over {workers} workers: {out}", markup=False, soft_wrap=True)
 
 
-def _routed(stream: File, scheme: Scheme, done: Progress) -> Iterator[pa.RecordBatch]:
+class Late:
+    """Counts tuples whose time is before that of an earlier one."""
+
+    def __init__(self) -> None:
+        self.tuples, self._latest = 0, -np.inf
+
+    def note(self, times: Times) -> None:
+        clock = np.maximum.accumulate(np.append(self._latest, times))
+        self.tuples += int((times < clock[:-1]).sum())
+        self._latest = clock[-1]
+
+
+def _routed(stream: File, scheme: Scheme, late: Late, done: Progress) -> Iterator[pa.RecordBatch]:
     router = Router(scheme)
     for batch in table_batches(stream.path, None, CHUNK):
-        ids = key_ids(batch.column(stream.key))
+        ids = key_ids(keys_of(batch, stream.key_columns))
         times = seconds(batch.column(stream.time), stream.time) if stream.time else None
+        if times is not None:
+            late.note(times)
         workers = router.route(ids, times)
         salts = salts_for(ids, workers, scheme.workers)
         done(len(ids))

@@ -39,7 +39,9 @@ def simulate(
             "or the name of a .parquet, .csv or .txt file."
         ),
     ] = DEFAULT_STREAM,
-    key: Annotated[str, typer.Option(help="The key column of a file.")] = "",
+    key: Annotated[
+        list[str] | None, typer.Option(help="The key column of a file; repeat for a key of several columns.")
+    ] = None,
     time: Annotated[str, typer.Option(help="The time column of a file: seconds or timestamps.")] = "",
     param: Annotated[list[str] | None, typer.Option(help="A scheme's parameter, such as choices=3; repeat.")] = None,
     estimation: Annotated[
@@ -93,7 +95,7 @@ def simulate(
 
     [bold]unskew simulate --scheme pkg --scheme hash --utilisation 0.8 --capacity 0-4:2 --event 't=500k crash 0'[/bold]
     """
-    tuples = parse(stream, key=key, time=time, seed=seed)
+    tuples = parse(stream, key=tuple(key or ()), time=time, seed=seed)
     if plot is not None:
         check_picture(plot)
         check_can_write("plot", plot, force)

@@ -17,7 +17,7 @@ STREAMS: dict[str, type[Stream]] = {
 }
 
 
-def parse(text: str, *, key: str = "", time: str = "", seed: int | None = None) -> Stream:
+def parse(text: str, *, key: str | tuple[str, ...] = "", time: str = "", seed: int | None = None) -> Stream:
     """The stream that `text` describes.
 
     Parameters
@@ -25,7 +25,7 @@ def parse(text: str, *, key: str = "", time: str = "", seed: int | None = None) 
     text
         A call such as ``zipf(z=1.0, keys=10_000, tuples=1_000_000)``, or the name of a file.
     key, time
-        Columns of a file.
+        Columns of a file; a key of several columns is a tuple of their names.
     seed
         For a call that gives none.
 

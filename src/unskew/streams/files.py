@@ -4,7 +4,7 @@ Parquet keeps its column types. In CSV every key is a string (so that "007" stay
 columns. A text file is a stream of words, split at ASCII white space (as Spark's split does with \\s).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +37,7 @@ class File(Stream):
     path
         A file that ends in .parquet, .csv, .txt, .text, .md or .log, or a folder of Parquet files.
     key
-        The column of the keys; a text file has none.
+        The column of the keys, or a tuple of columns; a text file has none.
     time
         A column of seconds or timestamps; left out, the tuples are one second apart.
     source
@@ -55,18 +55,20 @@ class File(Stream):
     """
 
     path: str
-    key: str = ""
+    key: str | tuple[str, ...] = ""
     time: str = ""
     source: str = ""
 
     def __post_init__(self) -> None:
+        if isinstance(self.key, tuple) and len(self.key) < 2:
+            object.__setattr__(self, "key", "".join(self.key))
         check_readable(self.path)
         if kind_of(self.path) in TABLES:
             names = table_columns(self.path)
-            if not self.key:
+            if not self.key or not all(self.key_columns):
                 raise InputError(f"key: {self.path} needs a key column; it has {', '.join(names)}")
-            for parameter in ("key", "time", "source"):
-                column = getattr(self, parameter)
+            columns = [*(("key", name) for name in self.key_columns), ("time", self.time), ("source", self.source)]
+            for parameter, column in columns:
                 if column and column not in names:
                     raise InputError(f"{parameter}: {self.path} has no column {column!r}; it has {', '.join(names)}")
                 if names.count(column) > 1:
@@ -77,6 +79,11 @@ class File(Stream):
             for parameter in ("key", "time", "source"):
                 if getattr(self, parameter):
                     raise InputError(f"{parameter}: {self.path} is a text file of words; it has no columns")
+
+    @property
+    def key_columns(self) -> tuple[str, ...]:
+        """All columns of the key."""
+        return (self.key,) if isinstance(self.key, str) else self.key
 
     @property
     def length(self) -> int | None:
@@ -97,9 +104,17 @@ class File(Stream):
                 for start in range(0, len(words), size):
                     yield words.slice(start, size), None, None
             return
-        wanted = [name for name in dict.fromkeys([self.key, self.time, self.source]) if name]
+        wanted = [name for name in dict.fromkeys([*self.key_columns, self.time, self.source]) if name]
         for batch in table_batches(self.path, wanted, size):
-            yield tuple(batch.column(name) if name else None for name in (self.key, self.time, self.source))  # type: ignore[misc]
+            times, sources = (batch.column(name) if name else None for name in (self.time, self.source))
+            yield keys_of(batch, self.key_columns), times, sources
+
+
+def keys_of(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.Array:
+    """The column, or a struct of the columns, that is the key."""
+    if len(columns) == 1:
+        return batch.column(columns[0])
+    return pa.StructArray.from_arrays([batch.column(name) for name in columns], list(columns))
 
 
 @dataclass(frozen=True)
@@ -258,6 +273,7 @@ def _words(path: str) -> Iterator[pa.Array]:
 
 def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
     """A column of numbers (seconds), timestamps or their text as float seconds."""
+    kind = times.type
     try:
         if pa.types.is_string(times.type) or pa.types.is_large_string(times.type):
             times = _numbers_or_timestamps(times)
@@ -265,8 +281,9 @@ def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
             microseconds = times.cast(pa.timestamp("us"), safe=False).cast(pa.int64())
             times = pc.divide(microseconds.cast(pa.float64(), safe=False), 1e6)
         result = times.cast(pa.float64(), safe=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise InputError(f"time: column {name!r} must hold seconds or timestamps: {_one_line(error)}") from None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        shown = f"{kind} such as {example.as_py()!r:.40}" if (example := _first_value(times)) is not None else str(kind)
+        raise InputError(f"time: column {name!r} must hold seconds or timestamps, not {shown}") from None
     if result.null_count:
         raise InputError(f"time: column {name!r} has {result.null_count} nulls; every tuple needs its time")
     moments = np.asarray(result, np.float64)
@@ -277,6 +294,12 @@ def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
         hint = "divide nanoseconds by 1e9, or give timestamps"
         raise InputError(f"time: column {name!r} must hold seconds from -2^53 to 2^53, not {beyond[0]:g}: {hint}")
     return moments
+
+
+def _first_value(values: pa.Array) -> Any:
+    """The first that is not null, or None."""
+    present = values.drop_null()
+    return present[0] if len(present) else None
 
 
 def _numbers_or_timestamps(texts: pa.Array) -> pa.Array:
