@@ -1,7 +1,7 @@
 """Schemes that look for hot keys, from string keys to workers, one core: rates, and what each part costs.
 
-How cost grows with W: the sketch has 20 counters a worker but takes constant time a tuple, and so does the least loaded
-of all workers; D-Choices hashes a hot key d times, and d grows with W, as does fish's walk round the ring.
+How cost grows with W: the sketch has 20 counters per worker but takes constant time per tuple, and so does the
+least loaded of all workers; D-Choices hashes a hot key d times, and d grows with W, as does fish's walk round the ring.
 """
 
 import statistics

@@ -82,6 +82,14 @@ def test_every_scheme_has_its_page(name):
         assert part in page
 
 
+def test_every_room_is_in_the_architecture():
+    rooms = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").split("## The rooms")[1].split("\n## ")[0]
+    package = ROOT / "src" / "unskew"
+    files = [file.name for file in package.glob("*.py") if not file.name.startswith("_")]
+    folders = [f"{file.parent.name}/" for file in package.glob("*/__init__.py")]
+    assert not [room for room in files + folders if f"`{room}`" not in rooms]
+
+
 def test_links_lead_to_files():
     for document in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]:
         for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):

@@ -138,7 +138,7 @@ WRONG_VALUES = {
     "zipf(1, 10, -1)": "tuples: must be an integer from 0 to 2**63 - 1, not -1",
     "zipf(1, 10, 10, seed=-1)": "seed: must be an integer from 0 to 2**63 - 1, not -1",
     "zipf(1, 10, 10, seed='x')": "seed: must be an integer from 0 to 2**63 - 1, not 'x'",
-    "zipf(1, 10, 10, rate=0)": "rate: must be a number of tuples a second from 1e-9 to 1e15, not 0",
+    "zipf(1, 10, 10, rate=0)": "rate: must be a number of tuples per second from 1e-9 to 1e15, not 0",
     "lognormal('a', 1, 10)": "mu: must be a number from -40 to 40, not 'a'",
     "lognormal(1, None, 10)": "sigma: must be a number from 0 to 40, not None",
     "drift(1, 10, 10, every=0)": "every: must be an integer from 1 to 2**63 - 1, not 0",

@@ -83,7 +83,7 @@ def test_samples_tell_of_both_extremes_and_of_recent_utilisation():
         Zipf(0, 10, 1024), [make("shuffle", 2)], queues=queues, samples=8, events=["t=512 capacity 0:1, 1:4"]
     )
     halves = [sample for sample in result.queue_samples if sample.tuples in (512, 1024)]
-    for sample in halves:  # 2 tuples a second each: half of what the one can do, twice what the other can
+    for sample in halves:  # 2 tuples per second each: half of what the one can do, twice what the other can
         assert (sample.recent_utilisation_min, sample.recent_utilisation_max) == pytest.approx((0.5, 2.0))
         assert sample.recent_utilisation_mean == pytest.approx(1.25)
     assert halves[1].utilisation_max == pytest.approx(1.25)  # over the whole time both are alike

@@ -249,7 +249,7 @@ class Frequencies:
         ids = require_key_ids(self.key_ids)
         counts = require_counts(self.counts, len(ids))
         if len(self.names) not in (0, len(ids)):
-            raise InputError(f"names: must have one entry a key ({len(ids)}) or none, not {len(self.names)}")
+            raise InputError(f"names: must have one text per key ({len(ids)}) or none, not {len(self.names)}")
         rule = f"an integer from the sum of the counts, {counts.sum()}, to 2**63 - 1"
         require("tuples", self.tuples, rule, is_integer(self.tuples, int(counts.sum())))
         if self.home_load is not None:

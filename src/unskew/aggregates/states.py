@@ -1,6 +1,7 @@
 """The states of many keys at once: what a worker holds, in both phases of an aggregation.
 
-Phase 1 adds rows and hands out partial results, one row a key: the key columns and a column for each aggregate's state.
+Phase 1 adds rows and hands out partial results, one row per key: the key columns and one column per
+aggregate for its state.
 Phase 2 merges partial results and finishes them.
 """
 
@@ -16,7 +17,7 @@ from unskew.aggregates.groups import Codes, Groups, first_rows, key_codes, norma
 from unskew.errors import InputError
 
 STATE = "__unskew_state_{}"  # the column of the i-th aggregate's state in partial results
-ROWS = 262_144  # taken in at once: enough to make the work a key cheap
+ROWS = 262_144  # taken in at once: enough to make the work per key cheap
 BYTES = 128 * 2**20  # taken in at once at most, and put out
 ROWS_OUT = 10_000
 
@@ -45,12 +46,12 @@ class States:
             states.merge(codes, partials[STATE.format(i)].combine_chunks())
 
     def partials(self) -> pa.Table:
-        """One row a key: its columns and its states."""
+        """One row per key: its columns and its states."""
         names = [STATE.format(i) for i in range(len(self._all))]
         return self._with_keys(names, [states.column() for states in self._all])
 
     def results(self, names: Sequence[str], kinds: Sequence[pa.DataType]) -> pa.Table:
-        """One row a key: its columns and the results, called `names`, of the types `kinds`."""
+        """One row per key: its columns and the results, called `names`, of the types `kinds`."""
         return self._with_keys(names, [states.results(kind) for states, kind in zip(self._all, kinds, strict=True)])
 
     def _place(self, rows: pa.Table) -> Codes:
@@ -99,7 +100,7 @@ class _Columns:
 
     def __init__(self, aggregate: ColumnAggregate) -> None:
         self._aggregate = aggregate
-        self._states: tuple[pa.Array, ...] = ()  # one entry a key in each
+        self._states: tuple[pa.Array, ...] = ()  # one entry per key in each
 
     def add(self, rows: _Rows) -> None:
         columns = [rows.table[name].combine_chunks() for name in self._aggregate.columns]
@@ -126,7 +127,7 @@ class _Objects:
 
     def __init__(self, aggregate: Aggregate) -> None:
         self._aggregate = aggregate
-        self._states: list[Any] = []  # one a key
+        self._states: list[Any] = []  # one per key
 
     def add(self, rows: _Rows) -> None:
         for place, batch in rows.slices:

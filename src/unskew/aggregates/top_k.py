@@ -14,7 +14,7 @@ import pyarrow as pa
 from unskew.aggregates.aggregate import Aggregate
 from unskew.checks import require_integer
 
-MARGIN = 10  # counters a wanted value
+MARGIN = 10  # counters per wanted value
 LEAST_COUNTERS = 100
 
 

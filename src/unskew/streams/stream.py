@@ -25,7 +25,7 @@ class Chunk(NamedTuple):
     3
     """
 
-    keys: Any  # one key a tuple: numpy or Arrow array
+    keys: Any  # one key per tuple: numpy or Arrow array
     times: npt.NDArray[np.float64]  # seconds
     source_keys: Any = None  # what decides which source a tuple enters at, where the stream says so
 
@@ -107,7 +107,7 @@ def require_generated(stream: Any) -> None:
     """The checks that all synthetic streams share."""
     require_integer("tuples", stream.tuples, 0)
     require_integer("seed", stream.seed, 0)
-    require_number("rate", stream.rate, "a number of tuples a second from 1e-9 to 1e15", 1e-9, 1e15)
+    require_number("rate", stream.rate, "a number of tuples per second from 1e-9 to 1e15", 1e-9, 1e15)
 
 
 def require_zipf(stream: Any) -> None:
