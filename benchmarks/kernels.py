@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 
 from timing import console, interleaved, show
-from unskew import OffGreedy, Router, Scheme, key_ids, make
+from unskew import Router, Scheme, key_ids, make
 from unskew.registry import SCHEMES
 from unskew.streams import Zipf
 
@@ -17,7 +17,7 @@ def ids_of(keys: int, z: float = 1.0) -> np.ndarray:
 
 def scheme_for(name: str, workers: int, ids: np.ndarray) -> Scheme:
     if SCHEMES[name].offline:
-        return OffGreedy.fit(workers, *np.unique(ids, return_counts=True))
+        return SCHEMES[name].type.fit(workers, *np.unique(ids, return_counts=True))
     return make(name, workers)
 
 
