@@ -13,7 +13,7 @@ from unskew.streams import Zipf
 
 VOCABULARY = 100_000
 EXPONENT = 1.2  # the hottest word is then a fifth of the stream, as is the hottest domain of the links on Reddit
-FILES = 8
+FILES = 4
 
 
 class Words(NamedTuple):
