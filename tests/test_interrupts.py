@@ -1,5 +1,6 @@
 """Ctrl-C without Spark: one line, exit status 130, nothing left behind, whenever it comes."""
 
+import ctypes
 import logging
 import signal
 import threading
@@ -58,6 +59,18 @@ def test_impatience_does_not_stop_the_cleaning_up():
             signal.raise_signal(signal.SIGINT)
             cleaned.append(bool(interrupted))
     assert cleaned == [True]
+
+
+def test_an_interrupt_that_gets_lost_in_a_callback_is_raised_again(capsys):
+    @ctypes.CFUNCTYPE(None)
+    def callback():
+        signal.raise_signal(signal.SIGINT)
+        time.sleep(0)  # the interrupt is raised here, at the latest, and C has no exceptions
+
+    with pytest.raises(Interrupted), interrupts():  # noqa: PT012
+        callback()
+        time.sleep(60)
+    assert capsys.readouterr().err == ""
 
 
 def test_who_handled_interrupts_before_does_so_again():
