@@ -123,7 +123,7 @@ MISTAKES = {
     ),
     "two capacities": (
         ("--capacity", "0-2:5", "--capacity", "7:3"),
-        "capacity: may be given only once, not 2 times; try --capacity 0-2:5,7:3",
+        "capacity: may be given only once, not 2 times; name workers in one, such as --capacity 0-2:5,7:3",
     ),
     "no capacity": (("--capacity", ""), "capacity: must be tuples per second from 1e-09 to 1e+12 for all workers, "),
     "bound": (("--queue-bound", 0), "queue-bound: must be a whole number of tuples from 1 to 2**63 - 1, not 0"),

@@ -108,7 +108,7 @@ MISTAKES = {
         ("simulate", "--stream", "nowhere.csv", "--key", "k"),
         "path: 'nowhere.csv' is not a file; allowed are files that end in .parquet, .csv,",
     ),
-    "no key": (("simulate", "--stream", "t.csv"), "key: t.csv needs a key column; it has k, v"),
+    "no key": (("simulate", "--stream", "t.csv"), "key: name the key column of t.csv; its columns are k, v"),
     "no such column": (("simulate", "--stream", "t.csv", "--key", "x"), "key: t.csv has no column 'x'; it has k, v"),
     "no such time": (
         ("simulate", "--stream", "t.csv", "--key", "k", "--time", "x"),

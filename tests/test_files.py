@@ -233,7 +233,7 @@ def test_a_missing_column_is_refused_with_those_that_there_are(table, parameter,
     path = table({"k": [1], "v": [2]} if suffix == ".parquet" else "k,v\n1,2\n", suffix)
     told = refusal(lambda: File(path, **({"key": "k"} | {parameter: "nope"})))
     assert told == f"{parameter}: {path} has no column 'nope'; it has k, v"
-    assert refusal(lambda: File(path)) == f"key: {path} needs a key column; it has k, v"
+    assert refusal(lambda: File(path)) == f"key: name the key column of {path}; its columns are k, v"
 
 
 def test_a_column_name_that_is_there_twice_is_refused(table):

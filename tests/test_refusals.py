@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from samples import every_scheme, scheme_for, zipf
-from unskew import SCHEMES, Frequencies, InputError, Plan, Router, key_ids, make, make_plan
+from unskew import SCHEMES, Frequencies, InputError, Plan, Router, follow_plan, key_ids, make, make_plan
 from unskew.kernels import kernel
 from unskew.plan import HotKey, KeyColumn
 from unskew.registry import register
+from unskew.simulate.queues import parse_capacity
+from unskew.streams import parse
 
 STREAM = zipf(400, 100)
 
@@ -219,3 +221,26 @@ def test_threads_may_share_a_router():
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(router.route, np.split(keys, 4)))
     assert router.state.load.sum() == len(keys)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Router(make("pkg", 3)).probe([1, 2]), "load: must be one whole number per worker (3), not [1, 2]"),
+        (lambda: Router(make("pkg", 3)).probe(None), "load: must be one whole number per worker (3), not None"),
+        (lambda: follow_plan("plan.json"), "plan: must be a Plan, such as Plan.load('plan.json'), not 'plan.json'"),
+        (lambda: Frequencies.of([1, 2]), "counts: must be a mapping of key id to count, see key_ids, not [1, 2]"),
+        (lambda: Frequencies.of({"a": 1}), "counts: must be a mapping of key id to count, see key_ids, not {'a': 1}"),
+        (lambda: Plan("hash", 4).save(None), "path: must be the name of a file to write, not None"),
+        (lambda: make(["pkg"], 4), "scheme: ['pkg'] is not known; allowed are bounded, "),
+        (
+            lambda: parse("zipf(z=1.2, keys=100, messages=1000)"),
+            "stream: zipf has no parameter 'messages'; it is zipf(z, keys, tuples, seed=0, rate=1000.0)",
+        ),
+        (lambda: parse_capacity("2,3"), "capacity: only one number may be for all workers, not '2,3'"),
+    ],
+)
+def test_a_mistake_is_named_in_one_sentence(call, message):
+    with pytest.raises(InputError) as refusal:
+        call()
+    assert str(refusal.value).startswith(message)

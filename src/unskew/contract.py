@@ -85,7 +85,7 @@ class Listening(Protocol):
 
 
 class Resizable(Protocol):
-    """It follows workers that come and go by rules of its own; `members.resize` has those for simple schemes."""
+    """It follows workers that come and go by rules of its own; `resizing.resize` has those for simple schemes."""
 
     def resized(self, state: Any, before: Names, after: Names) -> tuple[Any, Any]:
         """The scheme and the state for the workers named `after` in the place of those named `before`."""

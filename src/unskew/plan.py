@@ -182,6 +182,8 @@ class Plan:
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Write the plan as JSON; an existing file is kept unless `force`."""
+        if not isinstance(path, str | Path):
+            raise InputTypeError(f"path: must be the name of a file to write, not {path!r}")
         if Path(path).exists() and not force:
             raise InputError(f"path: {str(path)!r} exists and was kept; use force=True to replace it")
         try:
@@ -265,6 +267,8 @@ class Frequencies:
     @classmethod
     def of(cls, counts: Mapping[int, int]) -> "Frequencies":
         """From a mapping of key id to count that has every key."""
+        if not isinstance(counts, Mapping) or not all(is_integer(key, 0, 2**64 - 1) for key in counts):
+            raise InputTypeError(f"counts: must be a mapping of key id to count, see key_ids, not {counts!r:.80}")
         return cls(np.array(list(counts), np.uint64), np.array(list(counts.values()), np.int64), sum(counts.values()))
 
     def merged(self) -> "Frequencies":

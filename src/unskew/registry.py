@@ -124,7 +124,7 @@ def _address(cls: Any) -> tuple[str, str]:
 
 def lookup(name: str) -> Registration:
     """The registration of the scheme called `name`."""
-    if name not in SCHEMES:
+    if not isinstance(name, str) or name not in SCHEMES:
         raise InputError(f"scheme: {name!r} is not known; allowed are {', '.join(sorted(SCHEMES))}")
     return SCHEMES[name]
 

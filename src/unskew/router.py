@@ -99,9 +99,13 @@ class Router:
 
     def probe(self, load: Loads) -> None:
         """Overwrite the scheme's estimate of the load, where it has one, with the true load of each worker."""
-        if self.estimates_load:
-            with self._one_at_a_time:
-                self.scheme.load_of(self.state)[:] = load
+        if not self.estimates_load:
+            return
+        true = np.asarray(load)
+        if true.shape != (self.scheme.workers,) or true.dtype.kind not in "iu":
+            raise InputError(f"load: must be one whole number per worker ({self.scheme.workers}), not {load!r:.80}")
+        with self._one_at_a_time:
+            self.scheme.load_of(self.state)[:] = true
 
     def route(self, key_ids: KeyIds, times: Times | None = None) -> Workers:
         """The worker of each tuple, in order. `times` are seconds; left out, all are 0.

@@ -73,8 +73,8 @@ def make_queues(
 ) -> Queues | None:
     """The queues that the options ask for; None where they ask for none. `--capacity` may be given once."""
     if len(capacities) > 1:
-        joined = ",".join(capacities)
-        raise InputError(f"capacity: may be given only once, not {len(capacities)} times; try --capacity {joined}")
+        each = "name workers in one, such as --capacity 0-2:5,7:3"
+        raise InputError(f"capacity: may be given only once, not {len(capacities)} times; {each}")
     if not capacities and rate is None and utilisation is None and bound is None:
         if feedback_delay is not None:
             raise InputError("feedback-delay: needs queues; add --utilisation, --rate or --capacity")

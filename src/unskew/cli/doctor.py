@@ -16,6 +16,7 @@ from unskew.errors import InputError
 from unskew.page import check_page
 from unskew.plan import require_sample
 from unskew.report import PURPOSES, Report
+from unskew.report.costs import check_work
 from unskew.writing import check_can_write
 
 SUFFIXES = {
@@ -75,6 +76,7 @@ def doctor(
     if for_ and for_ not in PURPOSES:
         raise InputError(f"for: must be one of {PURPOSE_NAMES}, not {for_!r}")
     require_sample(sample)
+    check_work(row_cost, cores)
     kind = _format(path, file_format)
     if out is not None:
         check_page("out", out)

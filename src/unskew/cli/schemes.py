@@ -16,24 +16,24 @@ def schemes(
 
     Example: [bold]unskew schemes --json[/bold]
     """
-    entries = [SCHEMES[name] for name in sorted(SCHEMES)]
+    registered = [SCHEMES[name] for name in sorted(SCHEMES)]
     if as_json:
         print_json(
             [
                 {
-                    "scheme": entry.name,
-                    "paper": entry.paper,
-                    "parameters": entry.parameters,
-                    "offline": entry.offline,
-                    "when": entry.when,
+                    "scheme": each.name,
+                    "paper": each.paper,
+                    "parameters": each.parameters,
+                    "offline": each.offline,
+                    "when": each.when,
                 }
-                for entry in entries
+                for each in registered
             ]
         )
         return
     table = Table("scheme", "paper", "parameters", "use it when", show_lines=True)
-    for entry in entries:
-        parameters = ", ".join(f"{name}={value}" for name, value in entry.parameters.items())
-        table.add_row(entry.name, entry.paper, parameters or "-", entry.when)
+    for each in registered:
+        parameters = ", ".join(f"{name}={value}" for name, value in each.parameters.items())
+        table.add_row(each.name, each.paper, parameters or "-", each.when)
     console.print(table)
     console.print("Try one: [bold]unskew simulate --scheme pkg --workers 10[/bold]")

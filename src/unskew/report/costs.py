@@ -9,6 +9,7 @@ merge.
 
 from typing import NamedTuple
 
+from unskew.checks import require_integer, require_number
 from unskew.report.counts import KeyCounts
 from unskew.report.forecast import Forecast
 
@@ -21,6 +22,7 @@ class Overhead(NamedTuple):
     call: float  # per call of a Python function on a small table
 
 
+MOST_CORES = 1_000_000
 WORTHWHILE = 1.1  # times as fast as Spark's own hash that a scheme must be
 TODAY = Overhead(start=1.4, row=1.2e-6, call=3.2e-4)
 SPLIT = Overhead(start=3.1, row=1.1e-6, call=2.8e-4)  # the plan included
@@ -31,6 +33,14 @@ class Work(NamedTuple):
 
     row_cost: float | None  # seconds per row
     cores: int  # that work at the same time
+
+
+def check_work(row_cost: float | None, cores: int | None) -> None:
+    """InputError unless these can be the cost of a row, in seconds, and a number of cores, where they are known."""
+    if row_cost is not None:
+        require_number("row_cost", row_cost, "seconds per row from 0 to 1e6", 0.0, 1e6)
+    if cores is not None:
+        require_integer("cores", cores, 1, MOST_CORES)
 
 
 def seconds(forecast: Forecast, counts: KeyCounts, workers: int, work: Work) -> float | None:

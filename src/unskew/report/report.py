@@ -11,10 +11,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from unskew.checks import require_integer, require_number, require_workers
+from unskew.checks import require_workers
 from unskew.registry import lookup
 from unskew.report.advice import ENOUGH, Advice, advise, purpose, reason, remarks
-from unskew.report.costs import Work, duration, seconds
+from unskew.report.costs import Work, check_work, duration, seconds
 from unskew.report.counts import KeyCounts, ZipfFit, percent
 from unskew.report.forecast import MOST_WORKERS, Forecast, forecasts
 
@@ -24,7 +24,6 @@ LONGEST_BAR = 30  # characters
 SHORTEST_BAR = 6
 TABLE = 73  # characters beside the bars
 TIME = 8  # more where times are shown
-MOST_WORKERS_AT_ONCE = 1_000_000  # cores
 WIDTH = 100  # of the report as text
 LEGEND = (
     "max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with perfect "
@@ -271,9 +270,7 @@ def report_on(
     """
     require_workers(workers)
     work = Work(row_cost, workers if cores is None else cores)
-    if row_cost is not None:
-        require_number("row_cost", row_cost, "seconds per row from 0 to 1e6", 0.0, 1e6)
-    require_integer("cores", work.cores, 1, MOST_WORKERS_AT_ONCE)
+    check_work(row_cost, cores)
     found = forecasts(counts, workers, purpose(for_).merge_cost)
     advice = advise(counts, workers, found, for_, work)
     found.sort(key=lambda f: (f.scheme, f.mode) != (advice.scheme, advice.mode))

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.checks import require_workers
-from unskew.errors import InputError
+from unskew.errors import InputError, InputTypeError
 from unskew.filling import MOST_PLACES, Load, Places, as_places, hot_key, round_parts, shares, whole_keys
 from unskew.hashing import KeyIds, candidate, frozen
 from unskew.kernels import allocating_kernel, kernel
@@ -150,6 +150,8 @@ def follow_plan(plan: Plan) -> Fanout:
     >>> Router(follow_plan(plan)).route(key_ids(["the", "the", "the"])).tolist()
     [1, 2, 1]
     """
+    if not isinstance(plan, Plan):
+        raise InputTypeError(f"plan: must be a Plan, such as Plan.load('plan.json'), not {plan!r:.80}")
     table = with_room(new_table(), len(plan.hot_keys))
     first_place, worker_at = [0], []
     for number, hot in enumerate(plan.hot_keys):

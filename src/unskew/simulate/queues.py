@@ -41,7 +41,10 @@ class Capacities(NamedTuple):
 def parse_capacity(given: Any) -> Capacities:
     """From a number (all workers), a sequence (worker 0, 1, ...), or a text such as ``0-2:5, 7:3``."""
     if isinstance(given, str):
-        return Capacities(tuple(_part(part, given) for part in given.split(",")))
+        parts = tuple(_part(part, given) for part in given.split(","))
+        if sum(last is None for _, last, _ in parts) > 1:
+            raise InputError(f"capacity: only one number may be for all workers, not {given!r:.80}")
+        return Capacities(parts)
     if isinstance(given, Sequence | np.ndarray) and np.ndim(given) and len(given):
         return Capacities(tuple((i, i, _speed(value, given)) for i, value in enumerate(given)))
     return Capacities(((0, None, _speed(given, given)),))

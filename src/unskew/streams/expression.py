@@ -49,6 +49,9 @@ def _from_call(text: str, seed: int | None) -> Stream:
         allowed = ", ".join(_usage(name) for name in STREAMS)
         raise InputError(f"stream: cannot understand {text!r}; allowed are the name of a file or {allowed}")
     signature = inspect.signature(STREAMS[call.name])
+    for name in call.named:
+        if name not in signature.parameters:
+            raise InputError(f"stream: {call.name} has no parameter {name!r}; it is {_usage(call.name)}")
     try:
         given = signature.bind(*call.positional, **call.named).arguments
     except TypeError as error:

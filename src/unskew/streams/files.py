@@ -66,7 +66,7 @@ class File(Stream):
         if kind_of(self.path) in TABLES:
             names = table_columns(self.path)
             if not self.key or not all(self.key_columns):
-                raise InputError(f"key: {self.path} needs a key column; it has {', '.join(names)}")
+                raise InputError(f"key: name the key column of {self.path}; its columns are {', '.join(names)}")
             columns = [*(("key", name) for name in self.key_columns), ("time", self.time), ("source", self.source)]
             for parameter, column in columns:
                 if column and column not in names:
