@@ -66,3 +66,22 @@ def save_runs(results: Sequence[Result], path: Path, labels: Sequence[str]) -> N
 def check_picture(path: Path) -> None:
     if path.suffix not in PICTURES:
         raise InputError(f"plot: {str(path)!r} must end in one of {', '.join(PICTURES)}")
+
+
+def loads_figure(rows: Sequence[int], planned: Sequence[float] = (), seconds: Sequence[float] = ()) -> Any:
+    """Rows per worker, most loaded first, with what was planned; below them the seconds that each worker took."""
+    figure = new_figure(8, 6.5 if seconds else 4)
+    panels = figure.subplots(1 + bool(seconds), 1, squeeze=False)[:, 0]
+    order = sorted(range(len(rows)), key=lambda worker: -rows[worker])
+    places = range(len(rows))
+    panels[0].bar(places, [rows[worker] for worker in order], color=COLOURS[0], label="achieved")
+    if planned:
+        shown = [planned[worker] for worker in order]
+        panels[0].plot(places, shown, color=COLOURS[1], marker=".", linestyle="", label="planned")
+    panels[0].axhline(sum(rows) / max(1, len(rows)), color="grey", linewidth=0.8, label="mean")
+    panels[0].set(xlabel="worker, most loaded first", ylabel="rows", title="Rows per worker")
+    panels[0].legend()
+    if seconds:
+        panels[1].bar(places, [seconds[worker] for worker in order], color=COLOURS[2])
+        panels[1].set(xlabel="worker, in the same order", ylabel="seconds", title="Seconds per worker")
+    return figure

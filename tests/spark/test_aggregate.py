@@ -352,7 +352,7 @@ def test_other_frames_are_refused(spark: SparkSession, mixed: DataFrame) -> None
         apply_split(stream, "value", _best, _mean, "mean double", 4)
     with pytest.raises(InputError, match="'text' has collation UTF8_LCASE"):
         aggregate(mixed.select("int", F.collate("text", "UTF8_LCASE").alias("text")), "int", {"m": Max("text")}, 4)
-    with pytest.raises(InputError, match="'n': 'v' names several columns"):
+    with pytest.raises(InputError, match="'n': 'v' names 2 columns; rename all but one"):
         aggregate(mixed.select("int", "v", F.col("i").alias("v")), "int", {"n": Sum("v")}, 4)
     with pytest.raises(InputError, match="merge: must be a function of a table, not str"):
         apply_split(mixed, "int", _best, "mean", "mean double", 4)  # type: ignore[arg-type]

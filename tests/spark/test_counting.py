@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError, key_ids
 from unskew.spark import Decay, plan_for
-from unskew.spark.counting import counted_with_decay
+from unskew.spark.counting import count_keys_with_decay
 
 W = 4
 
@@ -30,7 +30,7 @@ def drifting(spark: SparkSession) -> DataFrame:
 
 
 def shares(df: DataFrame, decay: Decay) -> dict[str, float]:
-    frequencies = counted_with_decay(df, "key", W, decay)
+    frequencies = count_keys_with_decay(df, "key", W, decay)
     names = {int(i): name for i, name in zip(key_ids(pa.array(["old", "new"])), ["old", "new"], strict=True)}
     found = zip(frequencies.key_ids.tolist(), frequencies.counts.tolist(), strict=True)
     return {names[i]: count / frequencies.tuples for i, count in found if i in names}
@@ -61,6 +61,13 @@ def test_rows_without_a_time_do_not_count(drifting: DataFrame) -> None:
     assert plan_for(drifting.limit(0), "key", W, decay=Decay("hour", 1)).hot_keys == ()
 
 
+@pytest.mark.parametrize("time", ["null", "nan", "inf", "-inf"])
+def test_a_column_without_any_time_is_refused_since_its_plan_would_be_empty(drifting: DataFrame, time: str) -> None:
+    timeless = drifting.withColumn("hour", F.lit(None if time == "null" else float(time)).cast("double"))
+    with pytest.raises(InputError, match=r"^decay: 'hour' has no time in any of 10,000 rows: all are null, NaN or inf"):
+        plan_for(timeless, "key", W, decay=Decay("hour", 1))
+
+
 def test_days_can_be_epochs(drifting: DataFrame) -> None:
     days = Decay("day", timedelta(days=1).total_seconds())
     assert plan_for(drifting, "key", W, decay=days).hot_keys[0].key == "new"
@@ -72,6 +79,7 @@ def test_days_can_be_epochs(drifting: DataFrame) -> None:
     ("decay", "message"),
     [
         (Decay("when", 1), "decay: 'when' is not a column; allowed are key, hour, ts, day"),
+        (Decay(["hour"], 1), r"decay: \['hour'\] is not a column"),  # type: ignore[arg-type]
         (Decay("key", 1), "decay: 'key' must hold timestamps, dates or numbers, not string"),
         (Decay("hour", 0), "decay: epoch must be a number above 0, not 0"),
         (Decay("hour", 1, 1.5), "decay: alpha must be a number from 0 to 1, not 1.5"),

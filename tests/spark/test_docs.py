@@ -5,7 +5,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 import pyspark
@@ -28,7 +27,7 @@ def test_the_readme(spark: SparkSession) -> None:
 
 def test_the_walk_through(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    run_all("docs/spark.md", spark=spark, zipf_keys=(np.random.default_rng(0).zipf(1.25, 40_000) % 5000).tolist())
+    run_all("docs/spark.md")
 
 
 def test_doctor_as_the_readme_types_it(tmp_path: Path) -> None:

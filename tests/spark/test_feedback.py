@@ -284,11 +284,14 @@ def test_what_cannot_be(rows: DataFrame) -> None:
     feedback = Feedback(make("cg", W))
     with pytest.raises(InputError, match=r"^feedback: there is no run to learn from; "):
         feedback.collect()
-    for schema in ("a int, A int", "a int, __Unskew_done int"):
-        with pytest.raises(
-            InputError, match=r"^schema: must have different columns, none called __unskew_done, not a, "
-        ):
-            feedback.timed(rows, sleeping([]), schema)
+    with pytest.raises(InputError, match=r"^schema: must have different columns, and 'A' is there twice$"):
+        feedback.timed(rows, sleeping([]), "a int, A int")
+    with pytest.raises(InputError, match=r"^schema: must have no column called __unskew_done, which is ours$"):
+        feedback.timed(rows, sleeping([]), "a int, __Unskew_done int")
+    with pytest.raises(TypeError, match=r"^df: must be a Spark DataFrame, not NoneType$"):
+        feedback.timed(None, sleeping([]), "a int")  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match=r"^anchored: must be True or False, not 'yes'$"):
+        Feedback(make("cg", W), anchored="yes")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^function: must be a function of batches, not int$"):
         feedback.timed(rows, 5, "a int")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"^scheme: must be an object such as make\('cg', 16\), not a name$"):

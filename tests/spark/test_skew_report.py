@@ -184,7 +184,7 @@ def test_what_the_doctor_cannot_do_is_one_line(words: DataFrame, run, tmp_path: 
         ((tmp_path / "words", "--sample", 2), "sample: must be a share"),
         ((tmp_path / "words", "--for", "fun"), "for: must be one of aggregate, python, stateful, join, not 'fun'"),
         ((tmp_path / "words", "--key", "nope"), "keys: 'nope' is not a column; allowed are word, n"),
-        ((tmp_path / "words", "--out", tmp_path), "is a folder"),
+        ((tmp_path / "words", "--out", tmp_path), "must end in .html"),
     ]:
         done = run("doctor", *arguments, "--key", "word")
         assert done.status == 2, arguments

@@ -1,6 +1,6 @@
 """The contract of a mergeable aggregate: what can be computed in parts, wherever rows of a key happen to be.
 
-An aggregate of your own is a class with four methods. This one counts the different words in the texts of a key:
+An aggregate of your own is a class with two attributes and four methods. This one counts the words of a key:
 
     class Vocabulary(Aggregate):
         columns = ["text"]
@@ -29,8 +29,9 @@ from unskew.errors import InputError, InputTypeError
 class Aggregate(ABC):
     """A function of all rows of a key that can be computed in parts.
 
-    Each worker makes a state with `zero` and feeds it with `add`; the states of a key are then joined by `merge`, in
-    any order, and `finish` gives the result. The laws: ``merge`` is associative and commutative, ``zero()`` changes
+    `columns` names what is needed of a row, and `type` is the Arrow type of the result. Each worker makes a state with
+    `zero` and feeds it with `add`; the states of a key are then joined by `merge`, in any order, and `finish` gives the
+    result. The laws: ``merge`` is associative and commutative, ``zero()`` changes
     nothing, and adding two batches is adding the one made of both. Then the result does not depend on where the rows
     were. `add` and `merge` may change their first argument and return it.
 

@@ -8,15 +8,18 @@ Everything here takes and returns DataFrames or Columns, works with ``df.transfo
 changes a setting of the session.
 """
 
-from unskew.spark.aggregate import aggregate, apply_split
+from unskew.spark.aggregate import aggregate
+from unskew.spark.apply_split import apply_split
 from unskew.spark.background import run_watched as run_watched  # this and the others "as": for unskew's own commands
+from unskew.spark.balance import Balance, balance
 from unskew.spark.counting import Decay
 from unskew.spark.feedback import Feedback
 from unskew.spark.keys import key_id
 from unskew.spark.local import local_spark as local_spark
 from unskew.spark.local import require_java as require_java
 from unskew.spark.planning import plan_for
-from unskew.spark.routing import SALT, repartition, salted
+from unskew.spark.route import SALT
+from unskew.spark.routing import repartition, salted
 from unskew.spark.sessions import SPARK_ERRORS as SPARK_ERRORS
 from unskew.spark.sessions import session_on as session_on
 from unskew.spark.skew import skew_report
@@ -25,10 +28,12 @@ from unskew.spark.word_count import count_words as count_words
 
 __all__ = [
     "SALT",
+    "Balance",
     "Decay",
     "Feedback",
     "aggregate",
     "apply_split",
+    "balance",
     "key_id",
     "plan_for",
     "repartition",

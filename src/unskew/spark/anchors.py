@@ -1,12 +1,13 @@
 """Partitions that come back to the executor where they were before, so that a slow executor can be learnt about.
 
 Spark gives a task to any executor that is free, unless the task reads what is cached in one. So there is a cached table
-of one row a partition, an *anchor*, and the shuffled rows are joined with it: the join runs where the anchor is. Spark
-waits ``spark.locality.wait`` (3 s) for a free core there, and then moves on: with one partition a core nothing moves.
+with one row per partition, its *anchor*, and the shuffled rows are joined with it: the join runs where the anchor is.
+Spark waits ``spark.locality.wait`` (3 s) for a free core there, then takes another one: with a core per partition no
+partition moves.
 
-The table depends on the number of workers alone. Spark knows it by its plan, so it is made anew at each use and found
-in the cache, in whichever session and by whomever it was put there. Where it has been dropped from the cache, or an
-executor has died, partitions settle anew.
+The table depends on the number of workers alone. Spark recognises it by its plan: each use describes it again and finds
+it in the cache, whoever put it there. When it has been dropped from the cache, or an executor has died, partitions get
+new places.
 """
 
 import numpy as np
@@ -15,13 +16,13 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from unskew.errors import InputError
 from unskew.hashing import NULL_KEY_ID, salts_for
-from unskew.spark.keys import free_name, setting
+from unskew.spark.frames import free_name, setting
 
 ANCHOR = "__unskew_anchor"
 LOCALITY = "spark.shuffle.reduceLocality.enabled"
 
 
-def anchored(df: DataFrame, workers: int, *by: Column | str) -> DataFrame:
+def repartition_at_anchors(df: DataFrame, workers: int, *by: Column | str) -> DataFrame:
     """``df.repartition(workers, *by)``, each partition where its anchor is. Runs a small job if there is none yet."""
     spark, anchor = df.sparkSession, free_name(df, ANCHOR)
     if setting(spark, LOCALITY, "true") != "false":
@@ -30,7 +31,7 @@ def anchored(df: DataFrame, workers: int, *by: Column | str) -> DataFrame:
         )
     # Should the table not be in the cache when this runs, the join would have two plain shuffles below it, and Spark
     # would choose another number of partitions for both. The condition, which always holds, keeps one from being plain.
-    anchors = _anchors(spark, workers).withColumnRenamed(ANCHOR, anchor).where(F.spark_partition_id() >= 0)
+    anchors = _cache_anchors(spark, workers).withColumnRenamed(ANCHOR, anchor).where(F.spark_partition_id() >= 0)
     worker = F.pmod(F.hash(*by), F.lit(workers))
     placed = df.withColumn(anchor, _anchor_of(worker, workers)).repartition(workers, anchor)
     return placed.hint("shuffle_hash").join(anchors.hint("shuffle_hash"), anchor).drop(anchor)
@@ -43,7 +44,8 @@ def _anchor_of(worker: Column, workers: int) -> Column:
     return F.get(F.array(*map(F.lit, numbers.tolist())), worker)
 
 
-def _anchors(spark: SparkSession, workers: int) -> DataFrame:
+def _cache_anchors(spark: SparkSession, workers: int) -> DataFrame:
+    """The table of anchors, which is in the cache afterwards."""
     number = spark.range(0, workers, 1, 1).select(F.col("id").cast("int").alias("number"))
     table = number.select(_anchor_of(F.col("number"), workers).alias(ANCHOR)).repartition(workers, ANCHOR)
     if not table.storageLevel.useMemory:

@@ -2,7 +2,6 @@
 
 import threading
 import time
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +15,12 @@ from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
 from unskew.registry import registration_of
 from unskew.router import Router
-from unskew.spark.keys import as_compared, free_name
-from unskew.spark.mapping import Batches, arrow_schema, mapped, parsed_schema
+from unskew.spark.frames import as_compared, free_name, require_frame, warn
+from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
 from unskew.worker_report import WorkerReport
 
 WORKER = "__unskew_worker"  # number of the partition, for functions that run in it
-DONE = "__unskew_done"  # what a task did, in one row a task, which is taken out again
+DONE = "__unskew_done"  # what a task did, in one row per task, which is taken out again
 DONE_TYPE = StructType(
     [StructField("worker", IntegerType()), StructField("rows", LongType()), StructField("busy", DoubleType())]
 )
@@ -31,32 +30,47 @@ UNHEARD = "rdd, foreach, foreachPartition and toLocalIterator are not heard of"
 
 
 class Feedback:
-    """A scheme that listens, with what the workers have told it so far. Stands where a scheme does:
+    """A scheme that listens, with what the workers have told it so far. Give it where a scheme is asked for.
 
-        feedback = Feedback(make("cg", 16, virtual=50))
-        for df in batches:
-            placed = repartition(df, "word", 16, feedback)
-            feedback.timed(placed, work, "word string, n long").write...
-            feedback.collect()
+    Worker w is partition w. What is measured is the time that its task spent in your function, without the time that it
+    waited for rows, in the last run. A run counts as one window, as long as the longest task worked: that one's
+    utilisation is 1, and with `cg` it hands a virtual worker to one that worked less than 0.75 times as long.
 
-    or ``aggregate(df, "word", {"n": Count()}, 16, feedback)``, or `apply_split`, whose first phase is then timed.
+    Each task's router starts from what was told before its DataFrame was made; the loads that it balances start at 0.
+    Within ``foreachBatch`` a micro-batch is such a run. To go on in another process, keep
+    ``feedback.router.to_bytes()`` and start with ``Feedback(Router.from_bytes(scheme, kept))``.
 
-    Each task's router starts from what was told until its DataFrame was made; the loads that it balances start at 0.
-    Within ``foreachBatch`` a micro-batch is such a run. What was learnt outlives the process: keep
-    ``feedback.router.to_bytes()``, and go on with ``Feedback(Router.from_bytes(scheme, kept))``.
+    Parameters
+    ----------
+    scheme
+        A scheme that listens, such as ``make("cg", 16)``, or a `Router` of one that has learnt already.
+    anchored
+        Whether partitions come back to the executors where they were (see `anchors`). Work that is dearer for some keys
+        is evened out wherever it runs, but a slow executor can only be avoided if its partitions come back to it. Spark
+        must have been started with ``spark.shuffle.reduceLocality.enabled=false``.
 
-    Worker w is partition w. What is measured is the time in which its task was in `work`, without waiting for rows, in
-    the last run. A run counts as one window, as long as the longest task worked: that one's utilisation is 1, and
-    with `cg` it hands a virtual worker to one that worked less than 0.75 times as long.
+    Examples
+    --------
+    >>> from unskew import make
+    >>> from unskew.spark import Feedback, repartition
+    >>> feedback = Feedback(make("cg", 4, virtual=50))
+    >>> def work(batches):
+    ...     yield from batches
+    >>> for batch in (df, df):
+    ...     placed = repartition(batch, "word", 4, feedback)
+    ...     rows = feedback.timed(placed, work, "word string, v bigint").collect()
+    ...     report = feedback.collect()
+    >>> int(report.tuples.sum())
+    1000
 
-    Work that is dearer for some keys than for others is evened out wherever it runs. A slow executor can be avoided
-    only if partitions come back to the same executors, and Spark gives them to any that is free. With ``anchored=True``
-    they come back (see `anchors`); Spark must have been started with ``spark.shuffle.reduceLocality.enabled=false``.
+    `aggregate` and `apply_split` time their first phase themselves; `collect` is still to be called after their run.
     """
 
     def __init__(self, scheme: Scheme | Router, *, anchored: bool = False) -> None:
         if isinstance(scheme, str):
             raise InputTypeError(f"scheme: must be an object such as make({scheme!r}, 16), not a name")
+        if not isinstance(anchored, bool):
+            raise InputTypeError(f"anchored: must be True or False, not {anchored!r}")
         self._router = scheme if isinstance(scheme, Router) else Router(scheme)
         if not self._router.listens:
             name = registration_of(self._router.scheme).name
@@ -71,32 +85,38 @@ class Feedback:
         return self._router
 
     def timed(self, df: DataFrame, function: Callable[[Batches], Batches], schema: str | StructType) -> DataFrame:
-        """``df.mapInArrow(function, schema)``, with a look at the clock in each task. Nothing runs now.
+        """``df.mapInArrow(function, schema)``, timed in each task. Nothing runs now.
 
-        `df` must have the partitions that `repartition` made, one a worker. All columns of the result may be null.
+        Parameters
+        ----------
+        df
+            With the partitions that `repartition` made, one per worker.
+        function
+            Gets an iterator of record batches, and yields others.
+        schema
+            Of what it yields: a DDL string or a StructType. All columns may be null.
         """
+        require_frame(df)
         if not callable(function):
             raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
-        if not isinstance(schema, str | StructType):
-            raise InputTypeError(f"schema: must be a StructType or a DDL string, not {type(schema).__name__}")
-        result = parsed_schema(df, schema) if isinstance(schema, str) else schema
-        names = as_compared(df.sparkSession, [DONE, *result.names])
-        if len(set(names)) < len(names):
-            raise InputError(f"schema: must have different columns, none called {DONE}, not {', '.join(result.names)}")
+        result = result_schema(df, schema)
+        if DONE in as_compared(df.sparkSession, result.names):
+            raise InputError(f"schema: must have no column called {DONE}, which is ours")
         nullable = StructType([*(StructField(f.name, f.dataType) for f in result), StructField(DONE, DONE_TYPE)])
         self._observation = Observation()
         numbered = df.withColumn(free_name(df, WORKER), F.spark_partition_id())
-        done = mapped(numbered, _timing(function, arrow_schema(nullable)), nullable)
+        done = map_in_arrow(numbered, _timing(function, arrow_schema(nullable)), nullable)
         seen = done.observe(self._observation, F.collect_list(DONE).alias(DONE))
         return seen.where(F.col(DONE).isNull()).drop(DONE)
 
     def collect(self) -> WorkerReport:
-        """Tell the scheme what the workers did in the run that `timed` was last called for; also returned.
+        """Tell the scheme what the workers did in the run of what `timed` returned last. Returns what was told.
 
-        Call it after the first action on that DataFrame, which is the run that counts: ``show`` or ``isEmpty`` use it
-        up; ``rdd``, ``foreach``, ``foreachPartition`` and ``toLocalIterator`` are none. Where not all workers got to
-        the end of their rows (``show``, ``take``, a run that failed), nothing is learnt and a warning says so. Workers
-        without rows tell nothing. One run at a time: not for several threads.
+        Call it after the first action on that DataFrame, such as ``collect`` or a write: only that one is measured.
+        ``show``, ``take`` and ``isEmpty`` end before all workers got to the end of their rows: as with a run that
+        failed, nothing is learnt then, and a warning says so. ``rdd``, ``foreach``, ``foreachPartition`` and
+        ``toLocalIterator`` are not measured at all. Workers without rows tell nothing. One run at a time: not for
+        several threads.
         """
         if self._observation is None:
             raise InputError("feedback: there is no run to learn from; first call timed and run what it returns")
@@ -110,11 +130,10 @@ class Feedback:
                 f"feedback: timed must get the {everyone} partitions that repartition made, not {max(done) + 1} or more"
             )
         if len(done) + empty < everyone:
-            warnings.warn(
+            warn(
                 f"feedback: heard of {len(done) + empty} of {everyone} workers, so nothing was learnt: it has not run, "
                 "or was cut short (take, show, isEmpty), or failed, or had no rows, or timed did not get what "
-                f"repartition returned; {UNHEARD}",
-                stacklevel=2,
+                f"repartition returned; {UNHEARD}"
             )
             done = {}
         self._runs += 1

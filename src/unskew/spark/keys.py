@@ -1,12 +1,14 @@
 """Key ids as native Spark columns, and the rules for the columns that can be keys."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructType
 
 from unskew.errors import InputError, InputTypeError
+from unskew.plan import KeyColumn
+from unskew.spark.frames import column, count_of
 
 LOW_HALF = 0xFFFFFFFF
 MOST_NAME = 200  # characters of a key that are kept to show to people
@@ -16,37 +18,60 @@ def key_id(*columns: Column | str) -> Column:
     """The key id of each row: one bigint with the bits of the uint64 that `unskew.key_ids` gives for one column.
 
     High 32 bits: Spark's ``hash`` of the columns, which places the key. Low 32 bits: the low half of ``xxhash64``,
-    which tells keys apart. Several columns make one key, and their order counts. A null leaves both hashes as they
-    were, so (null, "a") and ("a", null) share an id: routed as one key, which can cost balance, never correctness.
-    The hashes run inside the JVM, for all types that Spark can hash.
+    which tells keys apart. A null leaves both hashes as they were, so (null, "a") and ("a", null) share an id: they are
+    routed as one key, which can cost balance, never correctness. The hashes run inside the JVM.
+
+    Parameters
+    ----------
+    columns
+        Names or Columns of any types that Spark can hash. Several make one key, and their order counts.
+
+    Examples
+    --------
+    >>> from unskew.spark import key_id
+    >>> df.select("word", key_id("word").alias("id")).distinct().sort("word").show()
+    +----+-------------------+
+    |word|                 id|
+    +----+-------------------+
+    | cat|3074240769011233270|
+    | the|2548357470391167514|
+    +----+-------------------+
+    <BLANKLINE>
     """
     if not columns:
         raise InputError("columns: must be at least one column, not none")
+    for each in columns:
+        if not isinstance(each, Column | str):
+            raise InputTypeError(f"columns: must be names or Columns, not {type(each).__name__}")
     placement = F.shiftleft(F.hash(*columns).cast("bigint"), 32)
     return placement.bitwiseOR(F.xxhash64(*columns).bitwiseAND(F.lit(LOW_HALF)))
 
 
 def key_names(keys: str | Sequence[str]) -> list[str]:
     """The names in `keys`, which may be one name or several."""
-    return [keys] if isinstance(keys, str) else list(keys)
+    if isinstance(keys, Column):
+        raise InputTypeError("keys: must be names of columns, not a Column; add it with withColumn and name it")
+    names = [keys] if isinstance(keys, str) else keys
+    if not isinstance(names, list | tuple):
+        raise InputTypeError(f"keys: must be the name of a column or a list of names, not {type(keys).__name__}")
+    for name in names:
+        if not isinstance(name, str):
+            raise InputTypeError(f"keys: must be names of columns, not {type(name).__name__}")
+    return list(names)
 
 
 def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
     """The columns called `keys`, checked: each there once, and of a type whose hash says where Spark puts it."""
-    if isinstance(keys, Column):
-        raise InputTypeError("keys: must be names of columns, not a Column; add it with withColumn and name it")
     names = key_names(keys)
     if len(set(names)) < len(names):
-        raise InputError(f"keys: must be different columns, not {', '.join(map(str, names))}")
+        raise InputError(f"keys: must be different columns, not {', '.join(names)}")
     if not names:
         raise InputError(f"keys: must name at least one column, not none; allowed are {_listed(df.columns)}")
     fields = {field.name: field for field in df.schema}
     for name in names:
-        if not isinstance(name, str):
-            raise InputTypeError(f"keys: must be names of columns, not {type(name).__name__}")
         if name not in fields:
             raise InputError(f"keys: {name!r} is not a column; allowed are {_listed(df.columns)}")
-        same = _same_name(df, name)
+        same = count_of(df, name)
         if same > 1:
             raise InputError(f"keys: {name!r} names {same} columns; rename all but one")
         for kind in _parts(fields[name].dataType):
@@ -54,32 +79,9 @@ def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
     return [column(name) for name in names]
 
 
-def _same_name(df: DataFrame, name: str) -> int:
-    """How many columns Spark would take for `name`."""
-    return as_compared(df.sparkSession, df.columns).count(as_compared(df.sparkSession, [name])[0])
-
-
-def as_compared(spark: SparkSession, names: Iterable[str]) -> list[str]:
-    """Names of columns so that those are equal that Spark takes for the same: by default it ignores case."""
-    cased = setting(spark, "spark.sql.caseSensitive") == "true"
-    return [name if cased else name.lower() for name in names]
-
-
-def setting(spark: SparkSession, name: str, *default: str) -> str:
-    """A setting that is true or false, in whatever case it was written; with a default if it is not one of SQL's."""
-    return str(spark.conf.get(name, *default)).lower()
-
-
-def free_name(df: DataFrame, name: str) -> str:
-    """`name`, with underscores behind it where the DataFrame has such a column already."""
-    while _same_name(df, name):
-        name += "_"
-    return name
-
-
-def column(name: str) -> Column:
-    """The column called `name`, whatever characters are in it."""
-    return F.col(f"`{name.replace('`', '``')}`")
+def described_keys(df: DataFrame, keys: str | Sequence[str]) -> tuple[KeyColumn, ...]:
+    """Names and types of the key columns, as a plan keeps them."""
+    return tuple(KeyColumn(name, df.schema[name].dataType.simpleString()) for name in key_names(keys))
 
 
 def shown_key(columns: Sequence[Column]) -> Column:

@@ -9,13 +9,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from unskew.errors import InputError
+from unskew.errors import InputError, InputTypeError
+from unskew.spark.frames import repeated
 
 Batches = Iterator[pa.RecordBatch]
 
 
-def mapped(df: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
-    """``df.mapInArrow``, also for column names with dots and backticks, which that one does not find."""
+def map_in_arrow(df: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
+    """``df.mapInArrow``, also for column names that repeat or have dots and backticks, which that one does not find."""
     names = df.columns
 
     @wraps(function)  # its name is in the plan
@@ -25,19 +26,28 @@ def mapped(df: DataFrame, function: Callable[[Batches], Batches], schema: Struct
     return df.toDF(*(f"column_{i}" for i in range(len(names)))).mapInArrow(with_names, schema)
 
 
-def parsed_schema(df: DataFrame, schema: str) -> StructType:
-    try:
-        return df.sparkSession.createDataFrame([], schema).schema
-    except (ParseException, PySparkTypeError, AnalysisException):
-        raise InputError(f"schema: must be as in 'player string, mean double', not {schema!r}") from None
+def result_schema(df: DataFrame, schema: StructType | str) -> StructType:
+    """The schema that a user gave for the result of a function. InputError unless its columns differ."""
+    if not isinstance(schema, str | StructType):
+        raise InputTypeError(f"schema: must be a StructType or a DDL string, not {type(schema).__name__}")
+    if isinstance(schema, str):
+        try:
+            schema = df.sparkSession.createDataFrame([], schema).schema
+        except (ParseException, PySparkTypeError, AnalysisException):
+            raise InputError(f"schema: must be as in 'player string, mean double', not {schema!r}") from None
+    twice = repeated(df.sparkSession, schema.names)
+    if twice:
+        raise InputError(f"schema: must have different columns, and {twice[0]!r} is there twice")
+    arrow_schema(schema, "schema")
+    return schema
 
 
-def arrow_schema(schema: StructType) -> pa.Schema:
-    """The same for Arrow, which is how rows come to Python."""
+def arrow_schema(schema: StructType, name: str = "df") -> pa.Schema:
+    """The same for Arrow, which is how rows come to Python; `name` is what an error is about."""
     try:
         return to_arrow_schema(schema, timezone="UTC")
     except (PySparkTypeError, UnsupportedOperationException):
         kinds = ", ".join(f"{field.name} {field.dataType.simpleString()}" for field in schema)
         raise InputError(
-            f"df: a column has a type that Spark cannot hand to Python: {kinds}; cast or drop it"
+            f"{name}: a column has a type that Spark cannot hand to Python: {kinds}; cast or drop it"
         ) from None

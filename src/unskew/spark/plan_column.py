@@ -18,7 +18,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
 from unskew.plan import HotKey, Plan
-from unskew.spark.keys import free_name, key_id
+from unskew.spark.frames import free_name
+from unskew.spark.keys import key_id
 
 COUNT_BITS = 15  # of an int, for the number of a key's places; the others say where they begin
 MOST_CONSTANTS = 20_000  # places of a plan that become constants; from about 100,000 on a join is faster

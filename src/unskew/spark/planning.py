@@ -1,69 +1,88 @@
-"""Planned routing: a plan made on the driver, and how rows of a hot key are dealt.
-
-A row's salt depends on the row alone when rows are dealt by content or by a column: a task that runs again gives every
-row the same salt as before. `plan_column` makes columns of a plan.
-"""
+"""Plans for the keys of a DataFrame: hot keys counted by Spark, the plan made on the driver."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+from pyspark.sql import DataFrame
 
+from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
 from unskew.plan import Plan, require_sample
 from unskew.planning import check_plannable, make_plan
-from unskew.spark.counting import Decay, counted, counted_with_decay, named
-from unskew.spark.keys import can_be_hashed, column
-
-TURNS = 2**30  # after which rows are dealt from the first place on again
-
-CONTENT, POSITION = "content", "position"
+from unskew.registry import registration_of
+from unskew.spark.counting import Decay, count_keys, count_keys_with_decay, fetch_names
+from unskew.spark.frames import require_batch
+from unskew.spark.keys import described_keys, key_columns
 
 
 def plan_for(
     df: DataFrame,
     keys: str | Sequence[str],
     workers: int,
-    scheme: str = "fanout",
+    scheme: str | Scheme = "fanout",
     *,
     sample: float | None = None,
     decay: Decay | None = None,
     names: bool = True,
-    **parameters: Any,
 ) -> Plan:
-    """The plan of `scheme` for the keys of `df`. Runs two Spark jobs: one counts, one fetches the hot keys' names.
+    """The plan of a scheme for the keys of `df`. Runs two Spark jobs, now: one counts keys, one fetches their names.
 
-    `sample` counts only that share of the rows; what a plan needs to know survives sampling as long as some ten
-    thousand rows a worker are left. `decay` counts recent rows more, where popularity changes and the plan is for what
-    comes next: see `Decay`. Without `names` there is no second job, and ``plan.table()`` has key ids only. `parameters`
-    are the scheme's.
+    Parameters
+    ----------
+    df
+        The rows to count.
+    keys
+        The name of the key column, or a list of names.
+    workers
+        How many workers the plan is for.
+    scheme
+        A name, or an object that brings its parameters, such as ``PartialKey(64, choices=3)``.
+    sample
+        Count only this share of the rows, such as 0.1. The plan is as good while some ten thousand rows per worker are
+        counted.
+    decay
+        Count recent rows more, where popularity changes and the plan is for what comes next; see `Decay`.
+    names
+        Whether to fetch what ``plan.table()`` shows as keys. Without it there is no second job.
+
+    Examples
+    --------
+    >>> from unskew.spark import plan_for, repartition
+    >>> plan = plan_for(df, "word", workers=4)
+    >>> plan.hot_keys[0].key, plan.hot_keys[0].share
+    ('the', 0.9)
+    >>> balanced = repartition(df, "word", workers=4, plan=plan)
     """
-    check_plannable(scheme, workers, **parameters)
+    require_batch(df)
+    key_columns(df, keys)
+    name, parameters = name_and_parameters(scheme)
+    check_plannable(name, workers, **parameters)
+    if not isinstance(scheme, str):
+        require_same_workers("scheme", scheme.workers, workers)
     require_sample(sample)
     if decay is not None and not isinstance(decay, Decay):
         raise InputTypeError(f"decay: must be a Decay such as Decay(by='ts', epoch=3600), not {type(decay).__name__}")
     rows = df if sample is None else df.sample(sample, seed=0)
-    frequencies = counted(rows, keys, workers) if decay is None else counted_with_decay(rows, keys, workers, decay)
+    if decay is None:
+        frequencies = count_keys(rows, keys, workers)
+    else:
+        frequencies = count_keys_with_decay(rows, keys, workers, decay)
     if names:
-        frequencies = named(rows, keys, frequencies, frequencies.hot(workers))
-    return make_plan(scheme, workers, frequencies, **parameters)
+        frequencies = fetch_names(rows, keys, frequencies, frequencies.hot(workers))
+    plan = make_plan(name, workers, frequencies, **parameters)
+    return replace(plan, key_columns=described_keys(df, keys))
 
 
-def dealing(df: DataFrame, keys: list[str], deal: str | None) -> tuple[Column, bool]:
-    """The int from 0 on by which the rows of a hot key take their places, and whether it is the row's position."""
-    others = [field.name for field in df.schema if field.name not in keys and can_be_hashed(field.dataType)]
-    if deal == POSITION or (deal is None and not others):
-        return _turn(F.monotonically_increasing_id()), True
-    if deal == CONTENT or deal is None:
-        if not others:
-            raise InputError("deal: there is no column but the keys to deal by; allowed is 'position'")
-        return _turn(F.xxhash64(*map(column, others))), False
-    if deal not in others:
-        raise InputError(f"deal: must be 'content', 'position' or one of {', '.join(others) or '-'}, not {deal!r}")
-    return _turn(F.xxhash64(column(deal))), False
+def name_and_parameters(scheme: str | Scheme) -> tuple[str, dict[str, Any]]:
+    """What a plan is made of: the name of the scheme, and the parameters that an object brings."""
+    if isinstance(scheme, str):
+        return scheme, {}
+    entry = registration_of(scheme)
+    return entry.name, {name: getattr(scheme, name) for name in entry.parameters}
 
 
-def _turn(number: Column) -> Column:
-    """The low bits of a bigint as an int, which is quicker to divide; of a position, the row's number in its task."""
-    return number.bitwiseAND(F.lit(TURNS - 1)).cast("int")
+def require_same_workers(what: str, its: int, workers: int) -> None:
+    """InputError unless a scheme or a plan is for so many workers."""
+    if its != workers:
+        raise InputError(f"workers: must be the {what}'s own {its}, not {workers}")

@@ -14,6 +14,7 @@ from unskew.report import KeyCounts, Report, report_on
 from unskew.report.advice import purpose
 from unskew.report.counts import TOP
 from unskew.report.forecast import MOST_WORKERS as MOST_SIMULATED
+from unskew.spark.frames import require_batch
 from unskew.spark.keys import key_columns, key_id, key_names, shown_key
 
 RowFunction = Callable[[pa.Table], object]
@@ -34,28 +35,46 @@ def skew_report(
     row_cost: float | RowFunction | None = None,
     cores: int | None = None,
 ) -> Report:
-    """Count the keys of `df` and report: how skewed they are, what each scheme would do with `workers` workers, advice.
-
-        print(skew_report(df, "word", workers=64))
+    """How skewed the keys of `df` are, what each scheme would do with `workers` workers, and what to do about it.
 
     Runs one Spark query, now, that reads the data once: a native ``groupBy(keys).count()``, from which Spark sends only
     the most frequent keys, a histogram of the other counts, and the rows of each partition of ``df.repartition(workers,
-    keys)`` to the driver. `sample=0.1` counts a tenth of the rows; the report then says what is an estimate. Then the
-    schemes are simulated on the driver, in a second or two.
+    keys)`` to the driver. Then the schemes are simulated on the driver, which takes a second or two.
 
-    Balance is worth something only if the rows are worth something. `row_cost` says what the work on a row takes, in
-    seconds; or give the function itself, as for `apply_split`, and it is timed here on up to a thousand rows of `df`
-    (a table of them at a time, for about a second). Then whole stages are compared in seconds; else the report says
-    from which cost of a row on splitting pays. `cores` is how many workers work at the same time, all by default.
+    Parameters
+    ----------
+    df
+        The rows, in a batch.
+    keys
+        The name of the key column, or a list of names.
+    workers
+        How many workers the rows are for.
+    for_
+        What the rows are grouped for, which changes the advice and what merging partial results is taken to cost. None:
+        not said. "aggregate": built-in aggregates such as count and sum; the advice is to do nothing.
+        "python": expensive Python for each row or key; merging a partial result costs a tenth of a row. "stateful": a
+        stateful stream, where each replica is a state to be kept. "join": a join, which unskew does not offer yet; the
+        advice is about Spark's own skew join. Where nothing else is said, merging a partial result costs as much as
+        processing a row.
+    sample
+        Count only this share of the rows, such as 0.1. The report then says what is an estimate.
+    row_cost
+        What the work on a row takes, in seconds, or the function itself, as for `apply_split`: it is then timed here on
+        up to a thousand rows of `df` (some at a time, for about a second). Then whole stages are compared
+        in seconds; without it, the report says from which cost of a row on splitting pays.
+    cores
+        How many workers work at the same time; all by default.
 
-    `for_` says what the rows are grouped for, and changes the advice and what merging partial results is taken to cost:
+    Examples
+    --------
+    >>> from unskew.spark import skew_report
+    >>> report = skew_report(df, "word", workers=4)
+    >>> report.tuples, report.keys, report.p1
+    (1000, 2, 0.9)
 
-    - None: not said. Merging a partial result costs as much as processing a row.
-    - "aggregate": built-in aggregates such as count and sum. The advice is to do nothing, whatever the skew.
-    - "python": expensive Python for each row or key. Merging a partial result costs a tenth of a row.
-    - "stateful": a stateful stream, where each replica is a state to be kept. Merging costs as much as a row.
-    - "join": a join. Not offered by unskew yet; the advice is about Spark's own skew join.
+    ``print(report)`` shows it all.
     """
+    require_batch(df)
     require_workers(workers)
     purpose(for_)
     require_sample(sample)

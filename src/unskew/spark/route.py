@@ -1,0 +1,241 @@
+"""`Route`: what a user asked for in `repartition`, `salted`, `aggregate` or `apply_split`, checked and carried out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StructType
+
+from unskew.checks import require_workers
+from unskew.contract import Scheme
+from unskew.errors import InputError, InputTypeError
+from unskew.plan import Plan, require_sample
+from unskew.planning import check_plannable
+from unskew.registry import Registration, lookup, make, registration_of
+from unskew.spark.anchors import repartition_at_anchors
+from unskew.spark.dealing import Dealing, by_position, dealing
+from unskew.spark.evenness import MOST_EXCESS, looks_uneven, measured_max_over_mean
+from unskew.spark.feedback import Feedback
+from unskew.spark.frames import as_compared, column, free_name, require_batch, require_frame, setting, warn
+from unskew.spark.keys import described_keys, key_columns, key_id, key_names
+from unskew.spark.mapping import Batches, map_in_arrow
+from unskew.spark.online import with_online_salt
+from unskew.spark.plan_column import salt_of, with_joined_salt
+from unskew.spark.planning import name_and_parameters, plan_for, require_same_workers
+
+SALT = "__unskew_salt"
+DEFAULT_SCHEME = "fanout"
+AUTO, PLANNED, ONLINE = MODES = ("auto", "planned", "online")
+CHECKSUM = "spark.sql.shuffle.orderIndependentChecksum"
+RETRY_NET = (f"{CHECKSUM}.enabled", f"{CHECKSUM}.enableFullRetryOnMismatch")
+
+
+class Salted(NamedTuple):
+    """A DataFrame and the salt of its rows."""
+
+    df: DataFrame
+    salt: Column  # an expression, or a column that was added
+    added: tuple[str, ...]  # columns that `df` has beside those of the user
+
+
+@dataclass(frozen=True, eq=False)
+class Route:
+    """How the rows of a DataFrame get to their workers. See `unskew.spark.repartition` for the fields.
+
+    Bad input is refused when a route is made; jobs run when it is used.
+    """
+
+    df: DataFrame
+    keys: str | Sequence[str]
+    workers: int
+    scheme: str | Scheme | Feedback | None
+    mode: str
+    plan: Plan | None
+    deal: str | None
+    sample: float | None
+
+    def __post_init__(self) -> None:
+        require_frame(self.df)
+        require_workers(self.workers)
+        key_columns(self.df, self.keys)
+        if self.mode not in MODES:
+            raise InputError(f"mode: must be one of {', '.join(MODES)}, not {self.mode!r}")
+        if isinstance(self.scheme, Feedback):
+            self._check_feedback()
+        if self.plan is not None:
+            self._check_plan(self.plan)
+        if self._online:
+            self._check_online()
+        else:
+            self._check_planned()
+
+    @cached_property
+    def columns(self) -> list[Column]:
+        """The key columns."""
+        return key_columns(self.df, self.keys)
+
+    def with_salt(self, name: str) -> DataFrame:
+        """The DataFrame with the salt as one more column. Counts the keys first where there is no plan."""
+        salted = self._add_salt(name)
+        df = salted.df if name in salted.added else salted.df.withColumn(name, salted.salt)
+        return df.drop(*(added for added in salted.added if added != name))
+
+    def place(self, needed: Sequence[str] | None = None) -> DataFrame:
+        """The rows on their workers, with the columns `needed` only. Counts the keys first where there is no plan."""
+        name = free_name(self.df, SALT)
+        if needed is None:
+            salted = self._add_salt(name)
+            return self._shuffle(salted.df, salted.salt).drop(*salted.added)
+        return self._shuffle(self.with_salt(name).select(*map(column, needed), name), column(name)).drop(name)
+
+    def work(self, df: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
+        """What workers do with the rows that `place` gave them, timed where they tell a `Feedback`."""
+        if isinstance(self.scheme, Feedback):
+            return self.scheme.timed(df, function, schema)
+        return map_in_arrow(df, function, schema)
+
+    def _shuffle(self, df: DataFrame, salt: Column) -> DataFrame:
+        if isinstance(self.scheme, Feedback) and self.scheme.anchored:
+            return repartition_at_anchors(df, self.workers, *self.columns, salt)
+        return df.repartition(self.workers, *self.columns, salt)
+
+    def _add_salt(self, name: str) -> Salted:
+        if self._online:
+            self._warn_without_retry_net()
+            start = self.scheme.router.to_bytes() if isinstance(self.scheme, Feedback) else None
+            salted = with_online_salt(self.df, key_id(*self.columns), self._live_scheme, name, start)
+            return Salted(salted, column(name), (name,))
+        if self.plan is not None:
+            return self._deal(self._dealing, self.plan, name)
+        plan = plan_for(self.df, self.keys, self.workers, self._scheme, sample=self.sample, names=False)
+        return self._deal_evenly(plan, name)
+
+    def _deal(self, dealt: Dealing, plan: Plan, name: str) -> Salted:
+        """The salts of a plan, without any job."""
+        if plan.hot_keys and dealt.by_position:
+            self._warn_without_retry_net()
+        value = salt_of(self.columns, dealt.turn, plan)
+        if value is not None:
+            return Salted(dealt.df, value, dealt.added)
+        joined = with_joined_salt(dealt.df, self.columns, dealt.turn, plan, name)
+        return Salted(joined, column(name), (*dealt.added, name))
+
+    def _deal_evenly(self, plan: Plan, name: str) -> Salted:
+        """The same, by position where by content it is not even; a warning where the user wants it by content."""
+        as_asked = self._deal(self._dealing, plan, name)
+        if self._dealing.by_position or not looks_uneven(self.columns, plan, self._dealing):
+            return as_asked
+        in_turn = self._deal(by_position(self.df), plan, name)
+        load, even = (
+            measured_max_over_mean(each.df, self.columns, each.salt, self.workers) for each in (as_asked, in_turn)
+        )
+        if load <= MOST_EXCESS * even:
+            return as_asked
+        if self.deal is None:
+            return in_turn
+        warn(
+            f"deal: by {self.deal} the busiest worker gets {load:.2f} times the mean, by position {even:.2f}: many "
+            "rows of hot keys are equal in what they are dealt by, and stay together; use deal='position', or name a "
+            "column that differs more"
+        )
+        return as_asked
+
+    @cached_property
+    def _dealing(self) -> Dealing:
+        return dealing(self.df, key_names(self.keys), self.deal)
+
+    @cached_property
+    def _scheme(self) -> str | Scheme:
+        if isinstance(self.scheme, Feedback):
+            return self.scheme.router.scheme
+        return DEFAULT_SCHEME if self.scheme is None else self.scheme
+
+    @property
+    def _live_scheme(self) -> Scheme:
+        return make(self._scheme, self.workers) if isinstance(self._scheme, str) else self._scheme
+
+    @cached_property
+    def _registration(self) -> Registration:
+        return lookup(self._scheme) if isinstance(self._scheme, str) else registration_of(self._scheme)
+
+    @cached_property
+    def _online(self) -> bool:
+        if self.plan is not None:
+            return False
+        if isinstance(self.scheme, Feedback):
+            return True
+        entry = self._registration
+        fitted = entry.offline and not isinstance(self._scheme, str)  # has its table already, and can only look it up
+        able = (ONLINE,) if fitted else entry.modes
+        if not able:
+            make(entry.name, 1)  # says that an offline scheme must be made with fit
+        if self.mode != AUTO and self.mode not in able:
+            raise InputError(f"mode: {entry.name} can be {' or '.join(able)}, not {self.mode!r}")
+        return (able[0] if self.mode == AUTO else self.mode) == ONLINE
+
+    def _check_feedback(self) -> None:
+        if self.mode == PLANNED or self.plan is not None:
+            raise InputError("mode: what workers tell is for live routers, so it must be 'online', without a plan")
+        if self.df.isStreaming:
+            raise InputError("df: must be a batch where workers tell a Feedback; route each batch in foreachBatch")
+
+    def _check_plan(self, plan: Plan) -> None:
+        if not isinstance(plan, Plan):
+            raise InputTypeError(f"plan: must be a Plan, such as Plan.load('plan.json'), not {type(plan).__name__}")
+        if self.mode == ONLINE:
+            raise InputError("mode: a plan is given, so it must be 'auto' or 'planned', not 'online'")
+        require_same_workers("plan", plan.workers, self.workers)
+        if self.scheme is not None and self._registration.name != plan.scheme:
+            raise InputError(
+                f"scheme: must be the plan's own {plan.scheme}, or left out, not {self._registration.name}"
+            )
+        if self.sample is not None:
+            raise InputError("sample: must be left out where a plan is given, since nothing is counted then")
+        if not plan.key_columns:
+            return
+        names, kinds = zip(*plan.key_columns, strict=True)
+        our_names, our_kinds = zip(*described_keys(self.df, self.keys), strict=True)
+        if kinds != our_kinds:
+            raise InputError(
+                f"plan: was made for keys of type {', '.join(kinds)}, not {', '.join(our_kinds)}, whose hashes are "
+                "others, so that it would find none of its hot keys; cast the keys or make another plan"
+            )
+        if names != our_names:
+            warn(
+                f"plan: was made for the column {', '.join(names)} and is used for {', '.join(our_names)}; "
+                "it only balances keys that are the same"
+            )
+
+    def _check_online(self) -> None:
+        if self.deal is not None or self.sample is not None:
+            raise InputError("deal: deal and sample are for mode 'planned', and this is mode 'online'")
+        require_same_workers("scheme", self._live_scheme.workers, self.workers)
+        self._live_scheme.check()
+
+    def _check_planned(self) -> None:
+        if self.plan is None:
+            require_batch(self.df)
+            name, parameters = name_and_parameters(self._scheme)
+            if not isinstance(self._scheme, str):
+                require_same_workers("scheme", self._scheme.workers, self.workers)
+            check_plannable(name, self.workers, **parameters)
+            require_sample(self.sample)
+        _ = self._dealing  # InputError where the rows cannot be dealt so
+
+    def _warn_without_retry_net(self) -> None:
+        off = [name for name in RETRY_NET if setting(self.df.sparkSession, name) != "true"]
+        if off:
+            warn(
+                f"{' and '.join(off)}: not true. If the order of the input is not fixed, rows can be lost or doubled "
+                "when Spark retries a task; see unskew.spark.repartition"
+            )
+
+
+def require_new_column(df: DataFrame, name: str) -> None:
+    """InputError unless `name` can be the name of one more column."""
+    require_frame(df)
+    taken, (new,) = as_compared(df.sparkSession, df.columns), as_compared(df.sparkSession, [str(name)])
+    if not isinstance(name, str) or not name or new in taken:
+        raise InputError(f"salt: must be the name of a new column, not {name!r}; taken are {', '.join(df.columns)}")
