@@ -8,9 +8,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from unskew import InputError, key_ids
-from unskew.spark import Decay, plan_for
-from unskew.spark.counting import count_keys_with_decay
+from unskew import InputError, candidate, key_ids
+from unskew.plan import Plan
+from unskew.spark import Decay, plan_for, repartition
+from unskew.spark.counting import MOST_COUNTED, count_keys, count_keys_with_decay
 
 W = 4
 
@@ -34,6 +35,27 @@ def shares(df: DataFrame, decay: Decay) -> dict[str, float]:
     names = {int(i): name for i, name in zip(key_ids(pa.array(["old", "new"])), ["old", "new"], strict=True)}
     found = zip(frequencies.key_ids.tolist(), frequencies.counts.tolist(), strict=True)
     return {names[i]: count / frequencies.tuples for i, count in found if i in names}
+
+
+@pytest.mark.parametrize("workers", [1, 7, 300])
+def test_what_all_keys_do_to_their_homes_is_counted(drifting: DataFrame, workers: int) -> None:
+    keys = drifting.select("key").toArrow()["key"]
+    home = [int(candidate(key, 0, workers)) for key in key_ids(keys)]
+    expected = np.bincount(home, minlength=workers).tolist()
+    assert count_keys(drifting, "key", workers).home_load.tolist() == expected
+    in_thousandths = count_keys_with_decay(drifting, "key", workers, Decay("hour", 1, alpha=1)).home_load
+    assert (in_thousandths / 1000).tolist() == expected
+    assert count_keys(drifting, "key", MOST_COUNTED + 1).home_load is None
+
+
+def test_a_plan_evens_out_keys_too_rare_to_be_measured(spark: SparkSession) -> None:
+    """20,000 keys with 20 rows each on 40 workers: 500 keys each, give or take 22, and none of them is hot."""
+    df = spark.range(400_000).select((F.col("id") % 20_000).alias("k"), F.col("id").alias("v"))
+    rows = [
+        repartition(df, "k", 40, plan=plan).groupBy(F.spark_partition_id()).count() for plan in (None, Plan("hash", 40))
+    ]
+    planned, hashed = ([row["count"] for row in each.collect()] for each in rows)
+    assert max(planned) / 10_000 <= 1.015 < 1.05 < max(hashed) / 10_000
 
 
 @pytest.mark.parametrize("by", ["hour", "ts"])

@@ -1,22 +1,25 @@
 """How often keys occur: counted by Spark, in memory that does not grow with the keys where all rows count the same."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import DateType, NumericType, TimestampNTZType, TimestampType
 
 from unskew.checks import is_number
 from unskew.errors import InputError
-from unskew.plan import HEAD, MOST_HOT_KEYS, Frequencies
+from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
 from unskew.spark.frames import column, count_of
 from unskew.spark.keys import key_columns, key_id, shown_key
 
 OLDEST = 1e6  # epochs: what is older counts for nothing anyway, and fits an integer
-TRACKED_PER_KEY = 8  # counters of the sketch for each key asked for: its error stays under a tenth of a hot key's count
+MOST_COUNTED = 10_000  # workers whose load at home is counted: with more, chance is what is left anyway
+COUNTERS = 32_000  # of the sketch, for MOST_HOT_KEYS keys: its error stays under a hundredth of the mean of 200 workers
 
 
 class Decay(NamedTuple):
@@ -64,15 +67,34 @@ class Decay(NamedTuple):
 
 
 def count_keys(df: DataFrame, keys: str | Sequence[str], workers: int) -> Frequencies:
-    """The keys that can be hot with `workers` workers, with their counts, and the number of rows. One Spark job."""
-    identity = key_id(*key_columns(df, keys))
-    top = _tracked(workers)
-    sketch = F.call_function("approx_top_k", identity, F.lit(top), F.lit(TRACKED_PER_KEY * top))
-    (row,) = df.agg(sketch.alias("top"), F.count(F.lit(1)).alias("rows")).collect()
-    found = [(item["item"], item["count"]) for item in row["top"] or []]
-    ids = np.array([item for item, _ in found], np.int64).view(np.uint64)
-    counts = np.array([count for _, count in found], np.int64)
-    return Frequencies(ids, counts, max(row["rows"], int(counts.sum())))
+    """The most frequent keys with their counts, the number of rows, and the rows of each worker if every key were whole
+    on its candidate 0. One Spark job."""
+    columns = key_columns(df, keys)
+    top = F.call_function("approx_top_k", key_id(*columns), F.lit(MOST_HOT_KEYS), F.lit(COUNTERS))
+    most = min(workers, MOST_COUNTED)  # a sketch with room for all of them counts exactly
+    home = F.call_function("approx_top_k", _home(columns, workers), F.lit(most), F.lit(2 * most))
+    (row,) = df.agg(top.alias("top"), home.alias("home"), F.count(F.lit(1)).alias("rows")).collect()
+    found = {name: [(entry["item"], entry["count"]) for entry in row[name] or []] for name in ("top", "home")}
+    ids, counts = np.array(found["top"], np.int64).reshape(-1, 2).T
+    known = counts > 2 * row["rows"] / COUNTERS  # the sketch's error; smaller counts say nothing
+    ids, counts = ids[known].view(np.uint64), counts[known]
+    home_load = _home_load(found["home"], workers)
+    return Frequencies(ids, counts, max(row["rows"], int(counts.sum())), home_load=home_load)
+
+
+def _home(columns: list[Column], workers: int) -> Column:
+    """Candidate 0 of the key; just 0 where there are too many workers to count the rows of each."""
+    return F.pmod(F.hash(*columns, F.lit(0)), F.lit(workers)) if workers <= MOST_COUNTED else F.lit(0)
+
+
+def _home_load(found: Iterable[tuple[int, int]], workers: int) -> npt.NDArray[np.int64] | None:
+    """The load of each worker from what was found: pairs of worker and count."""
+    if workers > MOST_COUNTED:
+        return None
+    load = np.zeros(workers, np.int64)
+    for worker, count in found:
+        load[worker] = count
+    return load
 
 
 def count_keys_with_decay(df: DataFrame, keys: str | Sequence[str], workers: int, decay: Decay) -> Frequencies:
@@ -83,32 +105,26 @@ def count_keys_with_decay(df: DataFrame, keys: str | Sequence[str], workers: int
         raise InputError(f"decay: {decay.by!r} has no time in any of {counted:,} rows: all are null, NaN or infinite")
     epochs = F.least((F.lit(latest) - times) / F.lit(float(decay.epoch)), F.lit(OLDEST))
     weight = F.coalesce(F.pow(F.lit(float(decay.alpha)), F.floor(epochs)), F.lit(0.0))  # 0 ** 0 is 1
-    weighed = df.select(key_id(*key_columns(df, keys)).alias("id"), weight.alias("weight"))
+    columns = key_columns(df, keys)
+    weighed = df.select(key_id(*columns).alias("id"), _home(columns, workers).alias("home"), weight.alias("weight"))
     found = weighed.groupBy("id").agg(F.sum("weight").alias("weight"))
-    rows = found.orderBy(F.desc("weight"), "id").limit(_tracked(workers)).collect()
-    total = weighed.agg(F.sum("weight")).collect()[0][0] or 0.0
+    rows = found.orderBy(F.desc("weight"), "id").limit(MOST_HOT_KEYS).collect()
+    homes = weighed.groupBy("home").agg(F.sum("weight").alias("weight")).collect()
+    at_home = [(row["home"], round(1000 * row["weight"])) for row in homes]
     ids = np.array([row["id"] for row in rows], np.int64).view(np.uint64)
     counts = np.array([round(1000 * row["weight"]) for row in rows], np.int64)
-    return Frequencies(ids, counts, max(round(1000 * total), int(counts.sum())))
+    tuples = max(sum(count for _, count in at_home), int(counts.sum()))
+    return Frequencies(ids, counts, tuples, home_load=_home_load(at_home, workers))
 
 
-def fetch_names(df: DataFrame, keys: str | Sequence[str], frequencies: Frequencies, hot: int) -> Frequencies:
-    """`frequencies` with the values of the first `hot` keys as text, which are looked up in `df`. One Spark job."""
-    if not hot:
-        return frequencies
+def fetch_names(df: DataFrame, keys: str | Sequence[str], plan: Plan) -> Plan:
+    """`plan` with the values of its keys as text, which are looked up in `df`. One Spark job."""
+    if not plan.hot_keys:
+        return plan
     columns = key_columns(df, keys)
-    wanted = [int(i) for i in frequencies.key_ids[:hot].view(np.int64)]
+    wanted = np.array([hot.key_id for hot in plan.hot_keys], np.uint64).view(np.int64).tolist()
     identified = df.select(key_id(*columns).alias("id"), shown_key(columns).alias("key"))
     rows = identified.where(F.col("id").isin(wanted)).groupBy("id").agg(F.first("key").alias("key")).collect()
-    names = {np.uint64(np.int64(row["id"])): row["key"] for row in rows}
-    return Frequencies(
-        frequencies.key_ids,
-        frequencies.counts,
-        frequencies.tuples,
-        [names.get(i, "") for i in frequencies.key_ids],
-    )
-
-
-def _tracked(workers: int) -> int:
-    """How many keys are looked at: more than can be hot."""
-    return min(2 * HEAD * workers, 2 * MOST_HOT_KEYS)
+    names = {row["id"]: row["key"] for row in rows}
+    hot_keys = [hot._replace(key=names.get(id_, "")) for hot, id_ in zip(plan.hot_keys, wanted, strict=True)]
+    return replace(plan, hot_keys=tuple(hot_keys))

@@ -68,10 +68,8 @@ def plan_for(
         frequencies = count_keys(rows, keys, workers)
     else:
         frequencies = count_keys_with_decay(rows, keys, workers, decay)
-    if names:
-        frequencies = fetch_names(rows, keys, frequencies, frequencies.hot(workers))
-    plan = make_plan(name, workers, frequencies, **parameters)
-    return replace(plan, key_columns=described_keys(df, keys))
+    plan = replace(make_plan(name, workers, frequencies, **parameters), key_columns=described_keys(df, keys))
+    return fetch_names(rows, keys, plan) if names else plan
 
 
 def name_and_parameters(scheme: str | Scheme) -> tuple[str, dict[str, Any]]:
