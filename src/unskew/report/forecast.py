@@ -11,7 +11,7 @@ own order does (bursts, drift) shows only in a simulation of the stream itself.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from unskew.contract import Scheme
 from unskew.hashing import KeyIds
+from unskew.plan import Frequencies
 from unskew.planning import make_plan
 from unskew.registry import SCHEMES, Registration, make
 from unskew.report.counts import KeyCounts
@@ -133,7 +134,7 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
     if counts.tuples > TUPLES:
         few_keys = miniature(counts, TUPLES_FOR_REPLICAS, counts.top.hot(workers), ROWS_A_WORKER * workers)
     found = [_forecast("hash", "spark", _by_spark(counts, small, workers), counts.keys, counts, merge_cost)]
-    for name, mode, scheme_for in _schemes(counts, workers):
+    for name, mode, scheme_for in _schemes(_as_measured(counts.top, small, workers), workers):
         chosen = _route(scheme_for(small), small)
         among_few = chosen if few_keys is small else _route(scheme_for(few_keys), few_keys)
         replicas = round(_replicas_a_key(among_few, few_keys, workers) * counts.keys)
@@ -143,13 +144,19 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
     return sorted(found, key=lambda forecast: (round(forecast.straggler, 3), forecast.replicas))
 
 
-def _schemes(counts: KeyCounts, workers: int) -> Iterator[tuple[str, str, Callable[[Miniature], Scheme]]]:
+def _as_measured(top: Frequencies, small: Miniature, workers: int) -> Frequencies:
+    """What Spark would measure before it makes a plan: also what the other keys of the miniature do to their homes."""
+    load = np.bincount(Router(make("hash", workers)).route(small.ids), small.counts, workers)
+    return replace(top, home_load=np.rint(load * (top.tuples / load.sum())).astype(np.int64))
+
+
+def _schemes(measured: Frequencies, workers: int) -> Iterator[tuple[str, str, Callable[[Miniature], Scheme]]]:
     """Name, mode, and the scheme for a miniature."""
     for name, registration in SCHEMES.items():
         if name == "hash":
             continue
         if "planned" in registration.modes:
-            planned = follow_plan(make_plan(name, workers, counts.top))
+            planned = follow_plan(make_plan(name, workers, measured))
             yield name, "planned", lambda small, scheme=planned: scheme  # type: ignore[misc]
         if "online" in registration.modes:
             online = make(name, workers)
