@@ -150,8 +150,8 @@ def test_wrong_events_are_refused(given_event, message):
         ("t=5 remove 0-4", "event: 't=5 remove 0-4' would leave no worker"),
         ("t=5 capacity 0:2", "event: 't=5 capacity 0:2' needs queues: give a rate, a utilisation or capacities"),
         (
-            f"t=5 capacity {','.join(['1'] * 50)}",
-            f"event: 't=5 capacity {','.join(['1'] * 34)}...' needs queues: give a rate, a utilisation or capacities",
+            f"t=5 capacity {','.join(['0:1'] * 50)}",
+            f"event: 't=5 capacity {','.join(['0:1'] * 17)}...' needs queues: give a rate, a utilisation or capacities",
         ),
         ("t=5 add 20000000", "event: there may be at most 20,000,000 workers in all, not 20,000,005"),
     ],
