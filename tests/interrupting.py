@@ -21,6 +21,11 @@ class Stopped(NamedTuple):
     processes: str  # that are still running
 
 
+def _hear_interrupts() -> None:
+    """A shell's background job starts with interrupts ignored, and so would all that it starts."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def interrupt(folder: Path, arguments: list[str], when: Callable[[Path], bool], presses: int = 1) -> Stopped:
     """Run the command in a folder of `folder`; Ctrl-C once `when` is true of its folder for temporary files."""
     temporary, working = folder / "tmp", folder / "here"
@@ -34,6 +39,7 @@ def interrupt(folder: Path, arguments: list[str], when: Callable[[Path], bool], 
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,  # so that all it starts can be told from the test's own processes
+        preexec_fn=_hear_interrupts,
     )
     late = time.monotonic() + PATIENCE
     while not when(temporary):
