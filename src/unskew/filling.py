@@ -108,7 +108,7 @@ def as_places(workers: npt.NDArray[np.int64], places: npt.NDArray[np.int64]) -> 
 
 
 def hot_key(frequencies: Frequencies, i: int, places: Places, workers: int) -> HotKey:
-    """The entry of hot key number i, dealt over `places`."""
+    """The plan's row for hot key number i, dealt over `places`."""
     key_id, share = frequencies.key_ids[i], float(frequencies.counts[i]) / frequencies.tuples
     return HotKey(int(key_id), share, places_of(key_id, places, workers), frequencies.names[i])
 

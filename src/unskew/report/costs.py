@@ -1,8 +1,8 @@
 """Seconds: what a stage takes, with what Spark and Python cost besides the work on the rows.
 
 The constants are CPU seconds of one core of a small cloud machine with Spark 4.3, the user's function doing nothing;
-``python benchmarks/spark_costs.py`` measures them where you are. They are good to a factor of two or so, which is
-enough to tell work that is worth splitting from work that is not. Today's way is ``groupBy(keys).applyInArrow``, which
+``python benchmarks/spark_costs.py`` measures them where you are. They come from one machine, on which other work
+was running: take them as orders of magnitude. Today's way is ``groupBy(keys).applyInArrow``, which
 calls Python once per key; `apply_split` counts the keys first, calls Python once per replica, and once more per key to
 merge.
 """

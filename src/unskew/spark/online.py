@@ -23,10 +23,10 @@ def with_online_salt(
     `start` is what the routers begin with (see `Router.to_bytes`); left out, they begin empty.
     """
 
-    entry = registration_of(scheme)  # travels with the task: a scheme of the user's own is not known there
+    registration = registration_of(scheme)  # travels with the task: a scheme of the user's own is not known there
 
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        adopt(entry)
+        adopt(registration)
         router = Router(scheme, source=_task_number()) if start is None else Router.from_bytes(scheme, start)
         for batch in batches:
             ids = batch.to_numpy().view(np.uint64)
