@@ -14,8 +14,10 @@ def candidate(placement, salt, total):
 class ConsistentGrouping:
     """One source."""
 
-    def __init__(self, workers, virtual=10, epsilon=0.01, keyed=True, idle=0.75, busy=0.85, probe_capacity=False):
-        self.probe_capacity = probe_capacity
+    def __init__(
+        self, workers, virtual=10, epsilon=0.01, keyed=True, idle=0.75, busy=0.85, probe_capacity=False, seed=0
+    ):
+        self.probe_capacity, self.first = probe_capacity, 65_536 * seed
         self.reports, self.overloaded = 0, dict.fromkeys(range(workers), 0)
         self.total, self.epsilon, self.keyed = workers * virtual, epsilon, keyed
         self.below, self.above = idle, busy
@@ -29,7 +31,7 @@ class ConsistentGrouping:
         tuples = sum(self.load)
         if not self.keyed:
             return tuples % self.total
-        salt = 0
+        salt = self.first
         while True:
             virtual = candidate(key >> 32, salt, self.total)
             if self.load[virtual] * self.total < (1 + self.epsilon) * (tuples + 1):

@@ -51,6 +51,7 @@ told_by = st.dictionaries(st.integers(0, 5), utilisation)
     epsilon=st.sampled_from([0, 0.01, 1.0, INF]),
     keyed=st.booleans(),
     probe_capacity=st.booleans(),
+    seed=st.sampled_from([0, 1, 2**15 - 1]),
 )
 def test_decides_as_its_twin_whatever_workers_tell(data, **parameters):
     mine, twin = router(6, **parameters), naive_cg.ConsistentGrouping(6, **parameters)
@@ -70,6 +71,14 @@ def test_utilisation_is_what_came_over_what_the_worker_could_have_executed():
         source = router(2, drain=drain)
         source.observe(report)
         assert held(source) == expected
+
+
+def test_another_seed_is_another_set_of_hash_functions():
+    stream = ids(range(1_000))
+    chosen = [router(6, seed=seed).route(stream) for seed in (0, 1)]
+    assert (chosen[0] != chosen[1]).mean() > 0.5
+    with pytest.raises(InputError, match=r"seed: must be .* 32767"):
+        make("cg", 6, seed=2**15)
 
 
 # ---------------------------------------------------------------- virtual workers

@@ -9,7 +9,7 @@ from committed import RESULTS, committed, ids
 from documents import ROOT
 from unskew import __version__
 from unskew.cli.reproduce import PAPERS
-from unskew.experiments.claims import DIFFERS, MARKS, NOT_TESTABLE, REPRODUCED, Claim, tally
+from unskew.experiments.claims import DIFFERS, MARKS, NOT_TESTABLE, READING, REPRODUCED, Claim, tally, verdict
 from unskew.experiments.evaluation import GRIDS, QUICK, WHOLE, WIDTH, Evaluation
 
 SOME = Evaluation(
@@ -38,7 +38,7 @@ def test_the_page_says_what_was_run_and_what_was_found() -> None:
     page = SOME.markdown()
     assert "unskew 1.2.3, the quick grid" in page
     assert "seed 7" in page
-    assert "**3 claims: 1 reproduced, 1 differs, 1 not testable here.**" in page
+    assert "**3 claims: 1 reproduced, 0 reproduced under a stated reading, 1 differs, 1 not testable here.**" in page
     assert "the whole grid" in replace(SOME, grid=WHOLE).markdown()
     assert page.index("## Figure 1") < page.index("### fig1-a") < page.index("## Figure 2") < page.index("### fig2-b")
 
@@ -61,8 +61,29 @@ def test_no_line_of_the_page_turns_into_a_list_by_being_wrapped() -> None:
 
 
 def test_a_tally_counts_every_verdict() -> None:
-    assert tally(SOME.claims) == "3 claims: 1 reproduced, 1 differs, 1 not testable here"
-    assert tally(SOME.claims[:1]) == "1 claim: 1 reproduced, 0 differ, 0 not testable here"
+    none = "0 reproduced under a stated reading"
+    assert tally(SOME.claims) == f"3 claims: 1 reproduced, {none}, 1 differs, 1 not testable here"
+    assert tally(SOME.claims[:1]) == f"1 claim: 1 reproduced, {none}, 0 differ, 0 not testable here"
+
+
+def test_a_claim_that_cannot_fail_is_not_counted() -> None:
+    one = replace(SOME.claims[0], by_construction=True)
+    assert tally([one, *SOME.claims]) == tally(SOME.claims) + "; 1 more holds by construction and is not counted"
+    assert tally([one, one]).endswith("; 2 more hold by construction and are not counted")
+    assert "✓ reproduced (by construction, not counted)" in replace(SOME, claims=[one]).markdown()
+
+
+def test_a_reading_stands_beside_what_the_paper_says_literally() -> None:
+    assert [verdict(*holds) for holds in ((True, True), (False, True), (False, False))] == [
+        REPRODUCED,
+        READING,
+        DIFFERS,
+    ]
+    claim = replace(SOME.claims[1], verdict=READING, reading="b means c.", measured_so="x: 3; y: 3")
+    page = replace(SOME, claims=[claim]).markdown()
+    assert "**(✓) reproduced under a stated reading**: a is c" in page
+    assert "- measured: p1 - 1/W = 4\n- reading: b means c.\n- measured so:\n  - x: 3\n  - y: 3\n- rule:" in page
+    assert "1 reproduced under a stated reading, 0 differ" in page
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -79,6 +100,7 @@ def test_the_committed_results_are_those_of_this_version(paper: str) -> None:
     assert found.grid in GRIDS
     assert found.command == f"unskew reproduce {paper}" + " --quick" * (found.grid == QUICK)
     assert {claim.verdict for claim in found.claims} <= set(MARKS)
+    assert all(claim.reading and claim.measured_so for claim in found.claims if claim.verdict == READING)
     assert len(set(ids(found))) == len(found.claims)
 
 

@@ -20,11 +20,13 @@ from unskew.experiments.paper import Experiment, Settings, Table
 from unskew.experiments.pkg import PAPER, fig7, section5, table1, table2_grid
 from unskew.experiments.pkg.data import REAL, SLASHDOT, label, shown, spread
 from unskew.experiments.report import check_folder, write_report, write_results
+from unskew.experiments.spread import seeded, spread_of
 from unskew.experiments.words import listed, median
 from unskew.streams import StandIn, Stream, Zipf
 from unskew.streams.stream import Generated
 
 FIELDS = ["id", "claim", "published", "measured", "verdict", "why", "experiment", "command"]
+FIELDS += ["reading", "measured_so", "by_construction"]
 NOWHERE = Path("no-such-folder")
 WITHOUT_STAND_INS = {"table1-LN1", "table1-LN2", "table1-SL2", "fig5-drift", "fig6-skew", "fig6-balance"} | {
     "fig8-skew-SL2",
@@ -42,6 +44,15 @@ def run(jobs: list[Job]) -> Outcomes:
 
 def test_a_claim_has_exactly_the_fields_of_the_json() -> None:
     assert list(Claim("a", "b", "c", "d", REPRODUCED, "e", "f", "g").to_dict()) == FIELDS
+
+
+def test_several_hash_functions_are_told_by_mean_median_and_range() -> None:
+    found = spread_of([1.0, 4.0, 1.0])
+    assert (found.mean, found.median, found.least, found.most) == (2.0, 1.0, 1.0, 4.0)
+    assert found.text() == "mean 2.00, median 1.00, 1.00 to 4.00 (3 hash functions)"
+    assert found.count(lambda value: value > 1) == "1 of 3"
+    assert spread_of([1.0]).text() == "1.00"
+    assert seeded(PartialKey(5), 2) == (PartialKey(5, seed=0), PartialKey(5, seed=1))
 
 
 def test_verdicts() -> None:

@@ -11,7 +11,7 @@ from rich.markup import escape
 from unskew.cli.output import console, notes, progress_bar
 from unskew.errors import InputError
 from unskew.experiments.cg import PAPER as CG
-from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED, Claim, tally
+from unskew.experiments.claims import BY_CONSTRUCTION, DIFFERS, NOT_TESTABLE, READING, REPRODUCED, Claim, tally
 from unskew.experiments.evaluation import evaluate
 from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.grid import run_on_spark
@@ -31,6 +31,7 @@ DATA_HELP = (
 DEFAULT_MASTER = "local[*]"
 STYLED = {
     REPRODUCED: f"[green]{REPRODUCED}[/green]",
+    READING: f"[cyan]{READING}[/cyan]",
     DIFFERS: f"[red]{DIFFERS}[/red]",
     NOT_TESTABLE: f"[dim]{NOT_TESTABLE}[/dim]",
 }
@@ -101,7 +102,11 @@ def _session_on(master: str) -> AbstractContextManager[Any]:
 
 def _show(claims: Sequence[Claim]) -> None:
     for claim in claims:
-        console.print(f"[bold]{claim.id}[/bold]  {STYLED[claim.verdict]}  {escape(claim.claim)}", soft_wrap=True)
+        mark = STYLED[claim.verdict] + (f" ({BY_CONSTRUCTION})" if claim.by_construction else "")
+        console.print(f"[bold]{claim.id}[/bold]  {mark}  {escape(claim.claim)}", soft_wrap=True)
         console.print(f"    published: {escape(claim.published)}", soft_wrap=True)
         console.print(f"    measured:  {escape(claim.measured)}", soft_wrap=True)
+        if claim.reading:
+            console.print(f"    reading:   {escape(claim.reading)}", soft_wrap=True)
+            console.print(f"    so:        {escape(claim.measured_so)}", soft_wrap=True)
     console.print(f"[bold]{tally(claims)}[/bold]")

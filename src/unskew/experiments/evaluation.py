@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from unskew import __version__
-from unskew.experiments.claims import MARKS, Claim, tally
+from unskew.experiments.claims import Claim, tally
 from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Paper, Settings
 
@@ -69,7 +69,7 @@ class Evaluation:
         yield "| claim | verdict | what the paper says |"
         yield "|---|---|---|"
         for claim in self.claims:
-            yield f"| [{claim.id}](#{claim.id.lower()}) | {MARKS[claim.verdict]} | {claim.claim} |"
+            yield f"| [{claim.id}](#{claim.id.lower()}) | {claim.mark} | {claim.claim} |"
         for name, title in self.experiments.items():
             yield from ("", f"## {title}")
             for claim in self.of(name):
@@ -79,22 +79,25 @@ class Evaluation:
 def _section(claim: Claim) -> Iterator[str]:
     """Everything about one claim, under a heading that links can name by the claim's id."""
     yield from ("", f"### {claim.id}", "")
-    yield from _wrapped(f"**{MARKS[claim.verdict]}**: {claim.claim}")
+    yield from _wrapped(f"**{claim.mark}**: {claim.claim}")
     yield ""
     yield from _wrapped(f"- published: {claim.published}", hanging="  ")
     if claim.measured != "-":
-        yield from _measured(claim.measured)
+        yield from _measured("measured", claim.measured)
+    if claim.reading:
+        yield from _wrapped(f"- reading: {claim.reading}", hanging="  ")
+        yield from _measured("measured so", claim.measured_so)
     rule = claim.why.startswith(RULE)
     yield from _wrapped(f"- {'rule' if rule else 'why'}: {claim.why.removeprefix(RULE)}", hanging="  ")
 
 
-def _measured(text: str) -> Iterator[str]:
+def _measured(name: str, text: str) -> Iterator[str]:
     """A list item; what semicolons separate becomes a list, so that no number has to be searched for."""
     pieces = text.split("; ")
     if len(pieces) == 1:
-        yield from _wrapped(f"- measured: {text}", hanging="  ")
+        yield from _wrapped(f"- {name}: {text}", hanging="  ")
         return
-    yield "- measured:"
+    yield f"- {name}:"
     for piece in pieces:
         yield from _wrapped(f"  - {piece}", hanging="    ")
 

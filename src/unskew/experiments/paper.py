@@ -57,6 +57,9 @@ class Finding(NamedTuple):
     measured: str
     verdict: str
     why: str
+    reading: str = ""
+    measured_so: str = ""
+    by_construction: bool = False
 
 
 def not_testable(id: str, claim: str, published: str, why: str) -> Finding:
@@ -76,7 +79,10 @@ class Experiment:
 
     def judged(self, outcomes: Outcomes, settings: Settings) -> list[Claim]:
         """The claims, each with the command that measures it."""
-        return [Claim(*found, self.name, settings.command(self.name)) for found in self.claims(outcomes, settings)]
+        command = settings.command(self.name)
+        return [
+            Claim(**found._asdict(), experiment=self.name, command=command) for found in self.claims(outcomes, settings)
+        ]
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pyarrow.csv
 import pyarrow.parquet
 
 from unskew.errors import InputError
-from unskew.experiments.claims import MARKS, tally
+from unskew.experiments.claims import Claim, tally
 from unskew.experiments.evaluation import QUICK, Evaluation
 from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Paper, Part, Picture, Settings, Table
@@ -48,18 +48,25 @@ def write_report(
     page.heading("Published beside measured")
     page.table(
         ["verdict", "claim", "published", "measured"],
-        [[MARKS[claim.verdict], claim.claim, claim.published, claim.measured] for claim in found.claims],
+        [[claim.mark, claim.claim, claim.published, _both(claim)] for claim in found.claims],
     )
     for experiment in experiments:
         page.heading(experiment.title)
         for part in experiment.parts(outcomes.where(experiment=experiment.name), settings):
             _add(page, folder, part)
-        verdicts = [[claim.id, MARKS[claim.verdict], claim.why] for claim in found.of(experiment.name)]
+        verdicts = [[claim.id, claim.mark, claim.why] for claim in found.of(experiment.name)]
         page.table(["claim", "verdict", "why"], verdicts)
         page.text("Measure it again:")
         page.code(settings.command(experiment.name))
     page.write(folder / "index.html")
     return folder / "index.html"
+
+
+def _both(claim: Claim) -> str:
+    """What was measured, literally and under the claim's reading."""
+    if not claim.reading:
+        return claim.measured
+    return f"{claim.measured} | read so: {claim.reading} | measured so: {claim.measured_so}"
 
 
 def _add(page: Page, folder: Path, part: Part) -> None:

@@ -16,6 +16,7 @@ Choices made here:
 - Utilisation is what came over what the worker could have executed; with `drain`, the share of time spent at work.
 - A source hears only from workers that executed a tuple of it in the window, in the order of their indices.
 - The virtual worker that came last is the first to go.
+- `seed` picks another set of functions: the candidates from number 65,536 * seed on.
 - When workers come and go, the number of virtual workers stays, and as few as possible change hands.
 
 State: 20 bytes per virtual worker, 16 per worker. Each choice with its measured effect: docs/schemes/cg.md.
@@ -35,6 +36,8 @@ from unskew.schemes.porc import MOST_TUPLES, check_sent, first_with_room, send
 from unskew.worker_report import WorkerReport
 
 MOST_VIRTUAL = 2**22
+SEARCH = 2**16  # candidates of a key that belong to one seed; no search gets that far
+MOST_SEEDS = 2**15
 Counts = npt.NDArray[np.int64]
 
 
@@ -50,7 +53,10 @@ class State(NamedTuple):
 
 @kernel
 def choose(scheme, state, key, now):
-    virtual = first_with_room(state, scheme.epsilon, key) if scheme.keyed else state.total[0] % len(state.sent)
+    if scheme.keyed:
+        virtual = first_with_room(state, scheme.epsilon, key, scheme.seed * SEARCH)
+    else:
+        virtual = state.total[0] % len(state.sent)
     return np.int64(state.holder[send(state, virtual)])
 
 
@@ -83,6 +89,8 @@ class ConsistentGrouping(NamedTuple):
         True: a busy worker for which no idle worker is left gives to one that has not been overloaded lately.
     total
         The number of virtual workers in all, which outlives a change of workers; 0 for virtual * workers.
+    seed
+        Which hash functions find the virtual workers of a key.
 
     Examples
     --------
@@ -109,11 +117,13 @@ class ConsistentGrouping(NamedTuple):
     drain: bool = False
     probe_capacity: bool = False
     total: int = 0
+    seed: int = 0
 
     def check(self) -> None:
         require_integer("virtual", self.virtual, 1, MOST_VIRTUAL)
         require_integer("total", self.total, 0, MOST_VIRTUAL)
         require_integer("workers", self.workers, 1, self.total or MOST_VIRTUAL // self.virtual)
+        require_integer("seed", self.seed, 0, MOST_SEEDS - 1)
         require_number("epsilon", self.epsilon, "a number from 0 on, or inf", 0.0, np.inf)
         require_number("idle", self.idle, "a utilisation from 0 on", 0.0, np.inf)
         require_number("busy", self.busy, f"a utilisation from idle ({self.idle}) on, or inf", self.idle, np.inf)

@@ -51,9 +51,8 @@ def send(state, worker):
 
 
 @kernel
-def first_with_room(state, epsilon, key):
-    """Algorithm 1, lines 2-6."""
-    salt = 0
+def first_with_room(state, epsilon, key, salt):
+    """Algorithm 1, lines 2-6: from candidate number `salt` on."""
     worker = candidate(key, salt, len(state.sent))
     while not has_room(state, epsilon, worker):
         salt += 1
@@ -63,7 +62,7 @@ def first_with_room(state, epsilon, key):
 
 @kernel
 def choose(scheme, state, key, now):
-    return send(state, first_with_room(state, scheme.epsilon, key))
+    return send(state, first_with_room(state, scheme.epsilon, key, 0))
 
 
 def check_epsilon(epsilon: Any) -> None:
