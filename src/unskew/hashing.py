@@ -10,6 +10,9 @@ n^2 / 2^65 (one in 37 million for a million keys).
 
 ``murmur3_int(j, seed)`` is a bijection of the 32-bit integers for each seed (each of its steps can be undone), so every
 worker is the candidate j of every key for some salt j, and ``salt_for`` can run it backwards.
+
+Sketches hash key ids once more, with functions that are drawn at random (`universal_functions`). These place no tuple,
+so Spark need not know them.
 """
 
 from typing import Any
@@ -19,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from unskew.errors import InputError, InputTypeError
-from unskew.kernels import allocating_kernel, kernel
+from unskew.kernels import allocating_kernel, inlined, kernel
 from unskew.spark_hashes import (
     C1,
     C2,
@@ -211,6 +214,26 @@ def named_hashes(names: npt.NDArray[np.int64], numbers: npt.NDArray[np.int64]) -
     for i in range(len(names)):
         hashes[i] = murmur_int(U(numbers[i]) & MASK32, murmur_long(U(names[i]), SEED))
     return hashes
+
+
+# ---------------------------------------------------------------- random functions, for sketches
+
+
+def universal_functions(number: int, seed: int) -> npt.NDArray[np.uint64]:
+    """The constants of `number` independent functions, one row each, for `universal`; the same for the same seed."""
+    return np.random.PCG64(seed).random_raw(3 * number).reshape(number, 3)
+
+
+@inlined
+def universal(function, key_id, cells):
+    """The cell of a key, from 0 to `cells` - 1, by a random function: two keys share one with probability 1/cells.
+
+    Strongly universal multiply-shift on the halves of the key id (M. Thorup, "High speed hashing for integers and
+    strings", theorem 7) gives 32 bits. Their product with `cells` is cut back: where that is no power of two, the
+    probability is higher by at most 2^-32.
+    """
+    sum_of_products = function[0] * (key_id & MASK32) + function[1] * (key_id >> U(32)) + function[2]
+    return np.int64(((sum_of_products >> U(32)) * U(cells)) >> U(32))
 
 
 # ---------------------------------------------------------------- key ids of arrays
