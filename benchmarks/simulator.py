@@ -6,7 +6,7 @@ Then what queues add: latency, queue lengths and utilisation; bounded queues, ev
 from timing import console, interleaved, show
 from unskew import make
 from unskew.simulate import Queues, simulate
-from unskew.streams import Zipf
+from unskew.streams import Costed, Zipf
 
 TUPLES = 2_000_000
 
@@ -39,6 +39,21 @@ def main() -> None:
     }
     cases = {name: (lambda o=option: simulate(stream, [scheme], **o)) for name, option in options.items()}
     show("pkg, zipf z=1", interleaved(cases), TUPLES, "no queues")
+
+    console.rule("Queues that serve tuples by their costs, no replicas: W = 100, S = 1, K = 4,096, utilisation 0.8")
+    costed = Costed(1.0, 4096, TUPLES)
+    cases = {
+        f"{name}, {how}": (
+            lambda n=name, s=each: simulate(s, [make(n, 100)], queues=Queues(utilisation=0.8), replicas=False)
+        )
+        for name in ("shuffle", "pkg")
+        for how, each in (("no costs", Zipf(1.0, 4096, TUPLES)), ("64 costs", costed))
+    }
+    cases["the stream with its costs alone, twice (its mean cost sets the rate)"] = lambda: (
+        costed.mean_cost(),
+        sum(len(c.key_ids()) for c in costed.chunks()),
+    )
+    show("zipf z=1, from the generated stream to the metrics", interleaved(cases), TUPLES, "shuffle, no costs")
 
     console.rule(
         "Schemes with queues at utilisation 0.8: W = 100, S = 1, K = 10,000; cg hears of 100 workers each 10 s"

@@ -17,8 +17,8 @@ from unskew.worker_report import WorkerReport
 class Worker:
     def __init__(self, capacity, joined):
         self.capacity = Fraction(capacity)
-        self.queue = []  # (arrived, source) of each tuple at the worker
-        self.left = Fraction(0)  # of the first one, as a share of a tuple
+        self.queue = []  # (arrived, source, cost) of each tuple at the worker
+        self.left = Fraction(0)  # of the cost of the first one
         self.joined, self.gone = joined, None
         self.came = self.done = self.lost = self.longest = 0
         self.busy = self.work = Fraction(0)
@@ -28,9 +28,9 @@ class Worker:
     def next_done(self, now):
         return now + self.left / self.capacity if self.queue else None
 
-    def wait(self):
-        """How long one more tuple would be there."""
-        return ((self.left if self.queue else 0) + max(1, len(self.queue))) / self.capacity
+    def wait(self, one_more):
+        """How long one more tuple of that cost would be there."""
+        return ((self.left if self.queue else 0) + sum(cost for *_, cost in self.queue[1:]) + one_more) / self.capacity
 
 
 def share(work, seconds):
@@ -39,9 +39,12 @@ def share(work, seconds):
 
 
 class Run:
-    """`events` are (what, message or None, time or None, argument); `tuples` are (key id, time)."""
+    """`events` are (what, message or None, time or None, argument); `tuples` are (key id, time); each costs 1 or as
+    `costs` say."""
 
-    def __init__(self, scheme, tuples, *, sources=1, capacity, bound=None, rate=None, delay=0, events=(), probe=None):
+    def __init__(
+        self, scheme, tuples, *, sources=1, capacity, bound=None, rate=None, delay=0, events=(), probe=None, costs=()
+    ):
         self.routers = [Router(scheme, source=source) for source in range(sources)]
         self.capacity, self.bound = dict(enumerate(capacity)), bound
         self.workers = {name: Worker(self.capacity[name], None) for name in range(scheme.workers)}
@@ -54,6 +57,9 @@ class Run:
         self.imbalances = []
         self.looks = []  # after each tuple
         self.load, self.pairs = Counter(), set()
+        self.costs = [Fraction(cost) for cost in costs] or [Fraction(1)] * len(tuples)
+        self.cost = Counter()  # of what each worker got
+        self.cost_since = Counter()  # of what each member got since workers last came or went
         self.makespan = Fraction(0)
         period = getattr(scheme, "report_every", None)
         window = last_probe = latest = None
@@ -103,7 +109,9 @@ class Run:
             self.pairs.add((name, key))
             total = sum(self.since.values())
             self.imbalances.append(max(self.since.values()) - Fraction(total, len(self.members)))
-            self.arrive(name, time, source)
+            self.cost[name] += self.costs[number]
+            self.cost_since[name] += self.costs[number]
+            self.arrive(name, time, source, self.costs[number])
             self.looks.append(self.look(time, rate))
         self.last = latest
         if tuples:
@@ -126,24 +134,24 @@ class Run:
                 return
             for worker in self.workers.values():
                 if worker.queue and worker.left == 0:
-                    arrived, source = worker.queue.pop(0)
-                    worker.left = Fraction(1)
+                    arrived, source, _ = worker.queue.pop(0)
+                    worker.left = worker.queue[0][2] if worker.queue else Fraction(0)
                     worker.done += 1
                     worker.told.add(source)
                     self.latencies.append(self.now - arrived)
                     self.makespan = self.now - self.start
 
-    def arrive(self, name, time, source):
+    def arrive(self, name, time, source, cost):
         worker = self.workers[name]
         self.advance(time + self.stalled)
         if self.bound is not None and len(worker.queue) >= self.bound:
             self.advance(worker.next_done(self.now))
             self.stalled = self.now - time
         if not worker.queue:
-            worker.left = Fraction(1)
-        worker.queue.append((self.now, source))
+            worker.left = cost
+        worker.queue.append((self.now, source, cost))
         worker.came += 1
-        worker.work += 1 / worker.capacity
+        worker.work += cost / worker.capacity
         worker.longest = max(worker.longest, len(worker.queue))
 
     def there(self, worker, end):
@@ -168,7 +176,7 @@ class Run:
             "waiting": {name: len(worker.queue) for name, worker in self.workers.items()},
             "lost": sum(worker.lost for worker in self.workers.values()),
             "done": len(self.latencies),
-            "waits": [self.workers[name].wait() for name in self.members],
+            "waits": [self.workers[name].wait(sum(self.costs[:tuples]) / tuples) for name in self.members],
             "work": {name: worker.work for name, worker in self.workers.items()},
             "seconds": seconds,
             "there": there,
@@ -207,7 +215,7 @@ class Run:
                 worker.lost, worker.queue = len(worker.queue), []
         for router in self.routers:
             router.workers_changed(self.members)
-        self.since = Counter()
+        self.since, self.cost_since = Counter(), Counter()
 
     def end_window(self, when):
         self.advance(when + self.stalled)

@@ -146,3 +146,16 @@ def test_a_mistake_gets_one_line(run, options, message):
     assert (outcome.status, outcome.out) == (2, "")
     assert outcome.err.startswith(f"unskew: {message}")
     assert outcome.err.count("\n") == 1
+
+
+def test_a_file_with_costs_is_served_by_its_costs(run, tmp_path):
+    path = tmp_path / "documents.csv"
+    path.write_text("kind,seconds\n" + "a,10\nb,1\n" * 50)
+    choice = ("simulate", "--scheme", "shuffle", "--workers", 2, "--stream", path, "--key", "kind")
+    told = run(*choice, "--cost", "seconds", "--utilisation", 0.5, "--json").json_lines[0]
+    assert told["load"] == [50, 50]
+    assert told["work"] == [500.0, 50.0]
+    shown = run(*choice, "--cost", "seconds")
+    assert all(word in shown.out for word in ("of work", "1.818", "max/mean of the cost of what each worker got"))
+    assert "of work" not in run(*choice).out
+    assert "cost: column 'kind' must hold numbers, not string such as 'a'" in run(*choice, "--cost", "kind").err

@@ -42,7 +42,7 @@ def run_both(name, stream, *, sources=1, capacity, events=(), probe=None, bound=
     heard = [tuple(part.tolist() if isinstance(part, np.ndarray) else part for part in r) for r in listening.HEARD]
     listening.HEARD.clear()
     tuples = [(key, time) for key, time, _ in stream.tuples]
-    options = {"sources": sources, "capacity": capacity, "events": events, "probe": probe}
+    options = {"sources": sources, "capacity": capacity, "events": events, "probe": probe, "costs": stream.costs}
     naive = naive_queues.Run(scheme, tuples, **options, bound=bound, rate=rate, delay=delay)
     return result, heard, naive
 
@@ -68,6 +68,7 @@ def check(result, heard, naive):
     imbalance = max(present) - sum(present) / len(present) if max(present) < np.inf else np.inf
     assert result.utilisation_imbalance == pytest.approx(imbalance, rel=1e-9, abs=1e-9)
     check_samples(result, naive)
+    check_work(result, naive)
     if len(latencies):
         assert result.latency_exact
         assert result.latency_mean == pytest.approx(latencies.mean())
@@ -115,6 +116,22 @@ def check_samples(result, naive):
         before = look
 
 
+def check_work(result, naive):
+    if result.work is None:
+        assert result.work_max_over_mean is None
+        return
+    assert result.work == pytest.approx([float(naive.cost[name]) for name in naive.workers])
+    since = [float(naive.cost_since[name]) for name in naive.members]
+    expected = max(since) * len(since) / sum(since) if sum(since) else None
+    assert result.work_max_over_mean == pytest.approx(expected)
+
+
+def some_costs(numbers):
+    """No costs, or one per tuple."""
+    costs = st.lists(st.sampled_from(POWERS), min_size=len(numbers), max_size=len(numbers))
+    return st.just(()) | costs.map(tuple)
+
+
 @st.composite
 def cases(draw):
     numbers = draw(st.lists(st.integers(0, 12), min_size=1, max_size=40))
@@ -138,7 +155,7 @@ def cases(draw):
             continue
         events.append((what, None, moment, argument) if by_time else (what, moment, None, argument))
     return {
-        "stream": Given(tuple(numbers), tuple(times), cut=draw(st.integers(1, 50))),
+        "stream": Given(tuple(numbers), tuple(times), cut=draw(st.integers(1, 50)), costs=draw(some_costs(numbers))),
         "capacity": [draw(st.sampled_from(POWERS)) for _ in range(coming)],
         "events": events,
         "sources": draw(st.integers(1, 3)),

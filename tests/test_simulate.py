@@ -24,13 +24,19 @@ class Given(Stream):
     times: tuple = ()
     sources: tuple = ()
     cut: int = 1000
+    costs: tuple = ()
+
+    @property
+    def has_costs(self):
+        return bool(self.costs)
 
     def chunks(self, size=0):
         times = self.times or range(len(self.numbers))
         for i in range(0, len(self.numbers), self.cut):
             part = slice(i, i + self.cut)
             sources = np.array(self.sources[part], np.int64) if self.sources else None
-            yield Chunk(np.array(self.numbers[part], np.int64), np.array(times[part], float), sources)
+            costs = np.array(self.costs[part], float) if self.costs else None
+            yield Chunk(np.array(self.numbers[part], np.int64), np.array(times[part], float), sources, costs)
 
     @property
     def key_ids(self):

@@ -35,7 +35,8 @@ def simulate(
         str,
         typer.Option(
             help="zipf(z, keys, tuples), lognormal(mu, sigma, tuples), matched(tuples, keys, p1), "
-            "stand_in(name), drift(z, keys, tuples), evolving(z, keys, tuples), graph(path), "
+            "stand_in(name), drift(z, keys, tuples), evolving(z, keys, tuples), costed(z, keys, tuples, values, "
+            "least, most), graph(path), "
             "or the name of a .parquet, .csv or .txt file."
         ),
     ] = DEFAULT_STREAM,
@@ -43,6 +44,10 @@ def simulate(
         list[str] | None, typer.Option(help="The key column of a file; repeat for a key of several columns.")
     ] = None,
     time: Annotated[str, typer.Option(help="The time column of a file: seconds or timestamps.")] = "",
+    cost: Annotated[
+        str,
+        typer.Option(help="The cost column of a file: seconds of work per tuple, for a worker of capacity 1."),
+    ] = "",
     param: Annotated[list[str] | None, typer.Option(help="A scheme's parameter, such as choices=3; repeat.")] = None,
     estimation: Annotated[
         str, typer.Option(help="How sources know the load: local, global (an oracle) or probe:SECONDS.")
@@ -95,7 +100,7 @@ def simulate(
 
     [bold]unskew simulate --scheme pkg --scheme hash --utilisation 0.8 --capacity 0-4:2 --event 't=500k crash 0'[/bold]
     """
-    tuples = parse(stream, key=tuple(key or ()), time=time, seed=seed)
+    tuples = parse(stream, key=tuple(key or ()), time=time, cost=cost, seed=seed)
     if plot is not None:
         check_picture(plot)
         check_can_write("plot", plot, force)
@@ -167,6 +172,7 @@ QUEUE_LEGEND = """latency: seconds from arrival until done, mean and percentiles
 tuples ever at a worker. max U: work asked of a worker over what it can do.
 done/s: tuples done per second. makespan: seconds from the first arrival until all is done.
 m, u, n: thousandths, millionths, billionths; k, M, G: thousands and so on."""
+COST_LEGEND = "of work: max/mean of the cost of what each worker got, not of the number of tuples."
 CHANGED_LEGEND = "Workers came or went: max/mean and I(m) are of those there, since the last time."
 
 
@@ -178,9 +184,11 @@ def _show(results: list[Result]) -> None:
         f"{first.estimation} load estimation"
     )
     names = [name_of(result) for result in results]
+    costed = first.work is not None
     rows = [
         (
-            "-" if result.max_over_mean is None else f"{result.max_over_mean:.3f}",
+            _ratio(result.max_over_mean),
+            *([_ratio(result.work_max_over_mean)] if costed else []),
             f"{result.imbalance_fraction:.1e}",
             f"{result.mean_imbalance_fraction:.1e}",
             f"{result.replicas:,}",
@@ -190,7 +198,8 @@ def _show(results: list[Result]) -> None:
         )
         for result in results
     ]
-    _print_table(names, ("max/mean", "I(m)/m", "avg I/m", "replicas", "xKG", "xbound", "M/s"), rows)
+    balance = ("max/mean", *(["of work"] if costed else []), "I(m)/m", "avg I/m")
+    _print_table(names, (*balance, "replicas", "xKG", "xbound", "M/s"), rows)
     if first.makespan is not None:
         headers = ("latency", "p50", "p95", "p99", "queue", "max U", "done/s", "makespan")
         _print_table(names, headers, [_queue_row(result) for result in results])
@@ -207,11 +216,17 @@ def _show(results: list[Result]) -> None:
         remarks += f"  waited {_short(result.stalled)}s for room in a queue" if result.stalled else ""
         console.print(f"  {name:{width}} |{sparkline(result.load, highest)}|{remarks}", soft_wrap=True)
     console.print(LEGEND.format(bound=first.replicas_lower_bound), style="dim", soft_wrap=True)
+    if costed:
+        console.print(COST_LEGEND, style="dim", soft_wrap=True)
     if first.makespan is not None:
         how = "" if first.latency_exact else " within 0.4 %"
         console.print(QUEUE_LEGEND.format(how=how), style="dim", soft_wrap=True)
     if first.members != list(range(first.workers)) and first.members is not None:
         console.print(CHANGED_LEGEND, style="dim", soft_wrap=True)
+
+
+def _ratio(number: float | None) -> str:
+    return "-" if number is None else f"{number:.3f}"
 
 
 def _print_table(names: Sequence[str], headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

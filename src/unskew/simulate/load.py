@@ -1,6 +1,7 @@
 """The load of the workers and how uneven it is.
 
-Load L_i(t): tuples that worker i got so far. Imbalance I(t): the highest load less the mean.
+Load L_i(t): tuples that worker i got so far. Imbalance I(t): the highest load less the mean. Work: the cost of these
+tuples, where they have costs.
 """
 
 from typing import NamedTuple
@@ -105,6 +106,33 @@ class Load:
     def sample(self) -> Sample:
         """The balance as it is now."""
         return Sample(self.tuples, self._last_time, self.imbalance, int(self._tops[0]))
+
+
+class Work:
+    """The cost of what each worker got, by name; like `Load`, balance counts anew when workers come or go."""
+
+    def __init__(self, names: int) -> None:
+        self.by_name = np.zeros(names)
+        self._before = np.zeros(names)  # the last change of workers
+
+    def add(self, names: Workers, costs: Times) -> None:
+        """One tuple per name, at these costs."""
+        _add_work(self.by_name, names, costs)
+
+    def change_workers(self) -> None:
+        """Workers come or go."""
+        self._before = self.by_name.copy()
+
+    def max_over_mean(self, members: Names) -> float | None:
+        """Of the workers that are there; None where they got no work."""
+        since = (self.by_name - self._before)[members]
+        return float(since.max() / since.mean()) if since.any() else None
+
+
+@kernel
+def _add_work(work, names, costs):
+    for i in range(len(names)):
+        work[names[i]] += costs[i]
 
 
 @kernel

@@ -120,9 +120,11 @@ class Queues:
         Tuples that arrive per second, evenly.
     utilisation
         The rate as a share of the total capacity of the workers that are there at the start; in the place of `rate`.
+        Where tuples have costs, the work that comes per second as that share.
     capacity
         Tuples per second that a worker executes: one number for all workers; a sequence for worker 0, 1, ...; or a text
-        such as ``"0-2:5, 7:3"``. Workers that are not named execute 1.
+        such as ``"0-2:5, 7:3"``. Workers that are not named execute 1. Where tuples have costs, it is the cost that a
+        worker executes per second: one of capacity 2 is twice as fast.
     bound
         The most tuples at a worker, the one in work included. The stream waits while the worker of its next tuple has
         so many, as engines do by backpressure. None for no bound.
@@ -168,8 +170,12 @@ class Queues:
         parse_capacity(self.capacity).apply(capacity)
         return capacity
 
-    def rate_for(self, workers: int, capacities: npt.NDArray[np.float64]) -> float | None:
+    def rate_for(
+        self, workers: int, capacities: npt.NDArray[np.float64], mean_cost: float | None = None
+    ) -> float | None:
         """Tuples per second, where the workers are 0..workers-1 at the start; None for the stream's own times."""
         if self.utilisation is None:
             return self.rate
-        return self.utilisation * float(capacities[:workers].sum())
+        if mean_cost is not None and not mean_cost > 0:
+            raise InputError(f"utilisation: needs tuples that cost something, not a mean cost of {mean_cost:g}")
+        return self.utilisation * float(capacities[:workers].sum()) / (1.0 if mean_cost is None else mean_cost)

@@ -83,6 +83,9 @@ class Result:
     queue_samples: list[QueueSample] | None = field(default=None, repr=False)
     # where there are queues, events or probes, which follow the latest time seen
     late: int | None = None  # tuples with a time before an earlier one's; with a rate there are none
+    # where tuples have costs
+    work: list[float] | None = field(default=None, repr=False)  # cost of what each worker got, by name
+    work_max_over_mean: float | None = None  # highest over mean of it, in the sense of `max_over_mean`
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON; an infinite one stays so."""

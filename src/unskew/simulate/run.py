@@ -18,7 +18,7 @@ from unskew.simulate.agenda import Agenda, Clock, Item, Numbered, Probe, Timed
 from unskew.simulate.crew import Crew
 from unskew.simulate.estimation import Estimation
 from unskew.simulate.events import Event, names_needed
-from unskew.simulate.load import Load, Sample
+from unskew.simulate.load import Load, Sample, Work
 from unskew.simulate.metrics import KeyCounter, Replicas, Rows, replicas_lower_bound
 from unskew.simulate.queue_metrics import Look, QueueRun
 from unskew.simulate.queues import Queues, parse_capacity
@@ -41,6 +41,7 @@ class Setting(NamedTuple):
     queues: Queues | None = None
     events: Sequence[Event] = ()
     length: int | None = None  # of the stream, where it is known
+    mean_cost: float | None = None  # of its tuples; None where they have no costs
 
 
 class Run:
@@ -55,6 +56,7 @@ class Run:
         self._agreed = 0  # tuples on which the sources decided as the oracle did
         self._crew = Crew(scheme.workers)
         self._load = Load(scheme.workers, names)
+        self._work = None if setting.mean_cost is None else Work(names)
         self._replicas = Replicas(names) if setting.replicas else None
         self._listening = setting.queues is not None and self._routers[0].listens
         if self._listening and setting.oracle:
@@ -62,7 +64,7 @@ class Run:
         self._queues = None
         if setting.queues is not None:
             listeners = len(self._routers) if self._listening else 0
-            self._queues = QueueRun(setting.queues, scheme.workers, names, listeners)
+            self._queues = QueueRun(setting.queues, scheme.workers, names, listeners, setting.mean_cost)
         rehearse(scheme, setting.events, None if self._queues is None else self._queues.rate)
         self._sampling: Sampling[tuple[Sample, Look | None]] = Sampling(setting.samples, setting.length)
         self._took_place: list[str] = []
@@ -114,9 +116,12 @@ class Run:
                 self._load.add(chosen[piece], part.times[piece])
                 if self._queues is not None:
                     arriving = slice(start + piece.start, start + piece.stop)
-                    self._queues.serve(names[arriving], now[arriving], senders[piece])
+                    costs = None if part.costs is None else part.costs[piece]
+                    self._queues.serve(names[arriving], now[arriving], senders[piece], costs)
                 if self._sampling.is_due:
                     self._sampling.keep(self._look())
+            if self._work is not None and part.costs is not None:
+                self._work.add(names[start:stop], part.costs)
             start = stop
         if self._replicas is not None and rows is not None:
             self._replicas.add(rows, names, keys)
@@ -166,6 +171,8 @@ class Run:
             else:
                 self._queues.leave(event.workers, time, crash=event.what == "crash")
         self._load.change_workers(before, self._crew.names)
+        if self._work is not None:
+            self._work.change_workers()
 
     def _tell_routers(self, event: Event) -> None:
         """Tell all routers who is there after `event`."""
@@ -218,6 +225,8 @@ class Run:
             events=self._took_place if self._setting.events else None,
             **({} if self._queues is None else self._queues.finish(self._crew.ever, queue_looks)),
             late=None if self._clock is None else self._clock.late,
+            work=None if self._work is None else self._work.by_name[: self._crew.ever].tolist(),
+            work_max_over_mean=None if self._work is None else self._work.max_over_mean(self._crew.names),
         )
 
 

@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from unskew.checks import require_integer
-from unskew.contract import Scheme
+from unskew.contract import Scheme, Times
 from unskew.errors import InputError
+from unskew.hashing import frozen
 from unskew.key_table import SMALLEST
 from unskew.plan import Frequencies
 from unskew.registry import registration_of
@@ -25,7 +26,7 @@ from unskew.simulate.result import Result
 from unskew.simulate.run import Run, Setting
 from unskew.simulate.tuples import Tuples, sources_by_key
 from unskew.states import arrays_of
-from unskew.streams import Stream
+from unskew.streams import Chunk, Stream
 
 FEEDS = ("round_robin", "key")
 MOST_BYTES = 8 * 10**9  # that the states of all sources together take at the start
@@ -73,7 +74,8 @@ def simulate(
         How many samples through time to keep: so many to twice as many, where there are tuples enough.
     queues
         Gives the workers queues and capacities, so that latency, utilisation and makespan are measured too. Without
-        them a scheme that listens to workers hears nothing.
+        them a scheme that listens to workers hears nothing. Where the stream has costs, a tuple takes its cost over the
+        capacity of its worker.
     events
         Workers that join, leave, crash, or change their capacity: each an `Event` or a text such as ``"t=3M add"``,
         ``"t=30s crash 3"`` or ``"t=6M capacity 0-4:2"``.
@@ -101,16 +103,20 @@ def simulate(
     if feed not in FEEDS:
         raise InputError(f"feed: must be {' or '.join(FEEDS)}, not {feed!r}")
     parsed = tuple(event if isinstance(event, Event) else parse_event(event) for event in events)
-    setting = Setting(sources, parse_estimation(estimation), replicas, oracle, samples, queues, parsed, stream.length)
+    mean_cost = mean_cost_of(stream, queues)
+    setting = Setting(
+        sources, parse_estimation(estimation), replicas, oracle, samples, queues, parsed, stream.length, mean_cost
+    )
     runs = [Run(scheme, setting) for scheme in schemes]
-    _load_kernels(schemes, queues)
+    _load_kernels(schemes, queues, mean_cost)
     counter = KeyCounter() if replicas else None
     stream_seconds, key_seconds, first = 0.0, 0.0, 0
     started = clock.perf_counter()
     for chunk in stream.chunks():
         ids = chunk.key_ids()
         in_turn = feed == "round_robin"
-        tuples = Tuples(first, ids, chunk.times, None if in_turn else sources_by_key(chunk, ids, sources))
+        from_sources = None if in_turn else sources_by_key(chunk, ids, sources)
+        tuples = Tuples(first, ids, chunk.times, from_sources, costs_of(chunk, stream))
         stream_seconds += clock.perf_counter() - started
 
         started = clock.perf_counter()
@@ -168,10 +174,29 @@ def _check_room(scheme: Scheme, sources: int) -> None:
         )
 
 
-def _load_kernels(schemes: Sequence[Scheme], queues: Queues | None) -> None:
+def mean_cost_of(stream: Stream, queues: Queues | None) -> float | None:
+    """The mean cost of a stream that has costs, as far as anything depends on it; None where it has none."""
+    if not stream.has_costs:
+        return None
+    return stream.mean_cost() if queues is not None and queues.utilisation is not None else 1.0
+
+
+def costs_of(chunk: Chunk, stream: Stream) -> Times | None:
+    """The costs of the chunk, checked."""
+    if chunk.costs is None and not stream.has_costs:
+        return None
+    costs = np.asarray(chunk.costs if stream.has_costs else None, np.float64)
+    if costs.shape != chunk.times.shape or not ((costs >= 0) & (costs < np.inf)).all():
+        rule = "one finite number from 0 on per tuple where has_costs is True, and none where it is False"
+        raise InputError(f"costs: the chunks of {stream} must have {rule}")
+    return frozen(costs)
+
+
+def _load_kernels(schemes: Sequence[Scheme], queues: Queues | None, mean_cost: float | None) -> None:
     """Route a few tuples with a throwaway run of each scheme, so that no compilation counts as simulated time."""
     ids = np.zeros(SMALLEST // 2 + 1, np.uint64)  # the fewest that make the tables of keys and replicas grow
     at_once = None if queues is None else Queues(rate=1e15)  # over before a source can hear of it
     for scheme in schemes:
-        warm_up = Run(scheme, Setting(samples=1, queues=at_once))
-        warm_up.take(Tuples(0, ids, np.zeros(len(ids))), KeyCounter().count(ids), 1)
+        warm_up = Run(scheme, Setting(samples=1, queues=at_once, mean_cost=None if mean_cost is None else 1.0))
+        costs = None if mean_cost is None else frozen(np.ones(len(ids)))
+        warm_up.take(Tuples(0, ids, np.zeros(len(ids)), costs=costs), KeyCounter().count(ids), 1)

@@ -23,11 +23,13 @@ class Tuples(NamedTuple):
     ids: KeyIds
     times: Times
     sources: Sources | None = None  # the source of each tuple; None where they enter the sources in turn
+    costs: Times | None = None  # seconds of work for a worker of capacity 1; None where tuples have no costs
 
     def part(self, start: int, stop: int) -> "Tuples":
         """The tuples at the positions from `start` to `stop` - 1."""
         sources = None if self.sources is None else self.sources[start:stop]
-        return Tuples(self.first + start, self.ids[start:stop], self.times[start:stop], sources)
+        costs = None if self.costs is None else self.costs[start:stop]
+        return Tuples(self.first + start, self.ids[start:stop], self.times[start:stop], sources, costs)
 
     def positions_by_source(self, sources: int) -> Iterator[Positions]:
         """For each of the sources 0..sources-1 the positions of its tuples."""

@@ -1,8 +1,9 @@
 """Workers with a capacity and a queue: who waits where, since when, and what came of it.
 
-A worker executes its tuples in order of arrival, one at a time, each in 1/capacity seconds. Its queue is a linked list
-in a pool of nodes, one per tuple that is at the worker: 16 bytes per tuple that waits, none for one that is done. So a
-change of capacity, a crash or a full queue meets exactly the tuples that are there at that moment.
+A worker executes its tuples in order of arrival, one at a time, each in 1/capacity seconds; where tuples have costs, in
+cost/capacity seconds. Its queue is a linked list in a pool of nodes, one per tuple that is at the worker: 16 bytes per
+tuple that waits (24 with costs), none for one that is done. So a change of capacity, a crash or a full queue meets
+exactly the tuples that are there at that moment.
 
 There are two clocks. The *stream's clock* is that of the tuples' times, of routers, events and reports. It stands still
 while the stream waits for room in a full queue; the *workers' clock* runs on. It starts at 0 when the first tuple
@@ -28,7 +29,7 @@ Ints = npt.NDArray[np.int64]
 class Lines(NamedTuple):
     """All queues, for kernels."""
 
-    service: Floats  # [names] seconds per tuple
+    service: Floats  # [names] seconds per tuple, or per unit of cost
     waiting: Ints  # [names] tuples at the worker, the one in work included
     finish: Floats  # [names] when its first tuple will be done, while it has one
     began: Floats  # [names] since when it has worked without a pause, while it has a tuple
@@ -43,17 +44,22 @@ class Lines(NamedTuple):
     source: npt.NDArray[np.int32]  # [nodes] which source sent it
     after: npt.NDArray[np.int32]  # [nodes] the next one in its queue, or in the list of free nodes
     free: npt.NDArray[np.int32]  # [2] first free node, number of free nodes
+    cost: Floats  # [nodes] of the tuple; none where tuples have no costs
+    came: Floats  # [names] cost of all tuples that came; 0 where they have none
+    went: Floats  # [names] cost of all tuples that are done
 
 
 @kernel
-def _advance(lines, record, workers, times, arriving, sources, bound):
+def _advance(lines, record, workers, times, arriving, sources, bound, costs):
     """Account for what worker `workers[i]` has finished by `times[i]`, and put a tuple that arrives then in its queue.
 
     `times` are by the stream's clock, which stands still while the queue of the tuple's worker is full, but from the
     first arrival on. With `arriving` False nothing arrives. Arrays and running values are taken out of the tuples once,
-    before the loop: it is the inmost one of every run with queues.
+    before the loop: it is the inmost one of every run with queues. `costs` is None where tuples have none: Numba then
+    compiles a loop without a trace of them.
     """
-    service, waiting, finish, began, busy, done, longest, head, tail, told, clock, arrived, source, after, free = lines
+    (service, waiting, finish, began, busy, done, longest, head, tail, told, clock) = lines[:11]
+    (arrived, source, after, free, cost, came, went) = lines[11:]
     stalled, last_done = clock
     first_free, number_free = free
     for i in range(len(workers)):
@@ -74,8 +80,13 @@ def _advance(lines, record, workers, times, arriving, sources, bound):
             last_done = max(last_done, finish[worker])
             done[worker] += 1
             waiting[worker] -= 1
+            if costs is not None:
+                went[worker] += cost[node]
             if waiting[worker] > 0:
-                finish[worker] += service[worker]
+                if costs is None:
+                    finish[worker] += service[worker]
+                else:
+                    finish[worker] += service[worker] * cost[head[worker]]
             else:
                 busy[worker] += finish[worker] - began[worker]
         if arriving:
@@ -84,12 +95,18 @@ def _advance(lines, record, workers, times, arriving, sources, bound):
             number_free -= 1
             arrived[node] = now
             source[node] = sources[i] if len(sources) else 0
+            if costs is not None:
+                cost[node] = costs[i]
+                came[worker] += costs[i]
             if waiting[worker] > 0:
                 after[tail[worker]] = node
             else:
                 head[worker] = node
                 began[worker] = now
-                finish[worker] = now + service[worker]
+                if costs is None:
+                    finish[worker] = now + service[worker]
+                else:
+                    finish[worker] = now + service[worker] * costs[i]
             tail[worker] = node
             waiting[worker] += 1
             longest[worker] = max(longest[worker], waiting[worker])
@@ -111,7 +128,7 @@ class Window(NamedTuple):
 class QueuedWorkers:
     """The workers named 0..names-1, each of which may join later, and their queues. Times are by the stream's clock."""
 
-    def __init__(self, service: Floats, bound: int | None, listening_sources: int) -> None:
+    def __init__(self, service: Floats, bound: int | None, listening_sources: int, costed: bool = False) -> None:
         names = len(service)
         self.latencies = Latencies()
         self.lost = np.zeros(names, np.int64)
@@ -134,18 +151,24 @@ class QueuedWorkers:
             source=np.zeros(0, np.int32),
             after=np.zeros(0, np.int32),
             free=np.zeros(2, np.int32),
+            cost=np.zeros(0),
+            came=np.zeros(names),
+            went=np.zeros(names),
         )
+        self._no_costs = np.zeros(0) if costed else None
         self.start_window(-np.inf)
         self._work = np.zeros(names)  # seconds of work asked of each worker before its last change of capacity
-        self._worked_for = np.zeros(names, np.int64)  # tuples that this was for
+        self._worked_for = np.zeros(names)  # tuples that this was for, or their cost
 
-    def serve(self, chosen: npt.NDArray[np.int32], times: Floats, sources: npt.NDArray[np.int32]) -> None:
+    def serve(
+        self, chosen: npt.NDArray[np.int32], times: Floats, sources: npt.NDArray[np.int32], costs: Floats | None = None
+    ) -> None:
         """The tuples arrive at the workers `chosen`; `sources` may be empty where no source listens."""
         if len(times) and not len(self._lines.arrived):
             self._start = float(times[0])
         self._make_room(len(chosen))
         moments = times - self._start if self._start else times
-        _advance(self._lines, self.latencies.record, chosen, moments, True, sources, self._bound)
+        _advance(self._lines, self.latencies.record, chosen, moments, True, sources, self._bound, costs)
 
     def _now(self, time: float) -> float:
         """`time` by the workers' clock."""
@@ -166,18 +189,20 @@ class QueuedWorkers:
             source=np.append(lines.source, np.zeros(new, np.int32)),
             after=after,
             free=np.array([nodes, lines.free[1] + new], np.int32),
+            cost=lines.cost if self._no_costs is None else np.append(lines.cost, np.zeros(new)),
         )
 
     def settle(self, time: float) -> None:
         """Account for all that is finished by `time`."""
         self._make_room(0)
         moments = np.full(len(self._names), time - self._start)
-        _advance(self._lines, self.latencies.record, self._names, moments, False, NO_SOURCES, self._bound)
+        nothing = False, NO_SOURCES, self._bound, self._no_costs
+        _advance(self._lines, self.latencies.record, self._names, moments, *nothing)
 
     def set_service(self, service: Floats, time: float) -> None:
         """From `time` on; what waits is executed at the new speed, and what is in work too, from where it is."""
         self.settle(time)
-        self._work, self._worked_for = self.work, self.sent
+        self._work, self._worked_for = self.work, self._asked.copy()
         now, lines = self._now(time), self._lines
         changed = service != lines.service
         left = (lines.finish - now) * service / lines.service
@@ -190,6 +215,7 @@ class QueuedWorkers:
         lines = self._lines
         for worker in workers:
             lost = lines.waiting[worker]
+            lines.went[worker] = lines.came[worker]
             if lost:
                 self.lost[worker] += lost
                 lines.busy[worker] += self._now(time) - lines.began[worker]
@@ -270,9 +296,18 @@ class QueuedWorkers:
         """How long a tuple that came to each worker at `time`, when all is settled, would be there."""
         lines = self._lines
         first = np.where(lines.waiting > 0, lines.finish - self._now(time), 0.0)
-        return first + (np.maximum(lines.waiting - 1, 0) + 1) * lines.service
+        if self._no_costs is None:
+            return first + (np.maximum(lines.waiting - 1, 0) + 1) * lines.service
+        in_work = np.where(lines.waiting > 0, lines.cost[lines.head], 0.0)
+        one_more = lines.came.sum() / max(1, self.sent.sum())  # of the mean cost
+        return first + (np.maximum(lines.came - lines.went - in_work, 0.0) + one_more) * lines.service
+
+    @property
+    def _asked(self) -> Floats:
+        """How many tuples each worker got, or their cost."""
+        return self.sent.astype(np.float64) if self._no_costs is None else self._lines.came
 
     @property
     def work(self) -> Floats:
         """Seconds of work that were asked of each worker, at the capacity that it had when a tuple arrived."""
-        return self._work + (self.sent - self._worked_for) * self._lines.service
+        return self._work + (self._asked - self._worked_for) * self._lines.service

@@ -1,5 +1,6 @@
 """Workloads: chunks of keys with their times, seeded and in constant memory."""
 
+from unskew.streams.costed import Costed
 from unskew.streams.drift import Drift
 from unskew.streams.evolving import Evolving
 from unskew.streams.expression import STREAMS, parse
@@ -14,6 +15,7 @@ __all__ = [
     "PUBLISHED",
     "STREAMS",
     "Chunk",
+    "Costed",
     "Drift",
     "Evolving",
     "File",

@@ -4,6 +4,7 @@ import inspect
 
 from unskew.calls import parse_call
 from unskew.errors import InputError
+from unskew.streams.costed import Costed
 from unskew.streams.drift import Drift
 from unskew.streams.evolving import Evolving
 from unskew.streams.files import TABLES, WORDS, File, Graph, is_readable
@@ -13,18 +14,20 @@ from unskew.streams.stream import Stream, expression_name
 from unskew.streams.zipf import Zipf
 
 STREAMS: dict[str, type[Stream]] = {
-    expression_name(cls): cls for cls in (Zipf, Lognormal, Matched, StandIn, Drift, Evolving, File, Graph)
+    expression_name(cls): cls for cls in (Zipf, Lognormal, Matched, StandIn, Drift, Evolving, Costed, File, Graph)
 }
 
 
-def parse(text: str, *, key: str | tuple[str, ...] = "", time: str = "", seed: int | None = None) -> Stream:
+def parse(
+    text: str, *, key: str | tuple[str, ...] = "", time: str = "", cost: str = "", seed: int | None = None
+) -> Stream:
     """The stream that `text` describes.
 
     Parameters
     ----------
     text
         A call such as ``zipf(z=1.0, keys=10_000, tuples=1_000_000)``, or the name of a file.
-    key, time
+    key, time, cost
         Columns of a file; a key of several columns is a tuple of their names.
     seed
         For a call that gives none.
@@ -36,8 +39,8 @@ def parse(text: str, *, key: str | tuple[str, ...] = "", time: str = "", seed: i
     Zipf(z=1.2, keys=100000, tuples=1000000, seed=7, rate=1000.0)
     """
     if text.endswith((*TABLES, *WORDS)) or is_readable(text):
-        return File(text, key=key, time=time)
-    for parameter, column in {"key": key, "time": time}.items():
+        return File(text, key=key, time=time, cost=cost)
+    for parameter, column in {"key": key, "time": time, "cost": cost}.items():
         if column:
             raise InputError(f"{parameter}: only a file has columns, and {text!r} is not a file")
     return _from_call(text, seed)

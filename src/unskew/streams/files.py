@@ -24,6 +24,7 @@ from unskew.streams.stream import CHUNK, Chunk, Stream
 TABLES = (".parquet", ".csv")
 WORDS = (".txt", ".text", ".md", ".log")
 TEXT_BLOCK = 1 << 20  # bytes
+MOST_COST = 1e9  # seconds
 MOST_SECONDS = 2.0**53  # whole seconds are exact up to here
 CSV_BLOCK = 1 << 25  # bytes: the longest row that can be read
 
@@ -42,6 +43,8 @@ class File(Stream):
         A column of seconds or timestamps; left out, the tuples are one second apart.
     source
         A column whose hash decides at which source a tuple enters, for skew on the sources.
+    cost
+        A column of numbers from 0 on: the seconds of work in each tuple, for a worker of capacity 1.
 
     Examples
     --------
@@ -58,6 +61,7 @@ class File(Stream):
     key: str | tuple[str, ...] = ""
     time: str = ""
     source: str = ""
+    cost: str = ""
 
     def __post_init__(self) -> None:
         if isinstance(self.key, tuple) and len(self.key) < 2:
@@ -67,7 +71,8 @@ class File(Stream):
             names = table_columns(self.path)
             if not self.key or not all(self.key_columns):
                 raise InputError(f"key: name the key column of {self.path}; its columns are {', '.join(names)}")
-            columns = [*(("key", name) for name in self.key_columns), ("time", self.time), ("source", self.source)]
+            others = [(parameter, getattr(self, parameter)) for parameter in ("time", "source", "cost")]
+            columns = [*(("key", name) for name in self.key_columns), *others]
             for parameter, column in columns:
                 if column and column not in names:
                     raise InputError(f"{parameter}: {self.path} has no column {column!r}; it has {', '.join(names)}")
@@ -76,7 +81,7 @@ class File(Stream):
                         f"{parameter}: {self.path} has {names.count(column)} columns {column!r}; rename one"
                     )
         else:
-            for parameter in ("key", "time", "source"):
+            for parameter in ("key", "time", "source", "cost"):
                 if getattr(self, parameter):
                     raise InputError(f"{parameter}: {self.path} is a text file of words; it has no columns")
 
@@ -91,23 +96,28 @@ class File(Stream):
             return sum(pa.parquet.read_metadata(file).num_rows for file in parquet_files(self.path))
         return None
 
+    @property
+    def has_costs(self) -> bool:
+        return bool(self.cost)
+
     def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
         position = 0
-        for keys, times, sources in self._columns(size):
+        for keys, times, sources, costs in self._columns(size):
             steps = np.arange(position, position + len(keys), dtype=np.float64)
-            yield Chunk(keys, steps if times is None else seconds(times, self.time), sources)
+            moments = steps if times is None else seconds(times, self.time)
+            yield Chunk(keys, moments, sources, None if costs is None else numbers(costs, self.cost))
             position += len(keys)
 
-    def _columns(self, size: int) -> Iterator[tuple[Any, Any, Any]]:
+    def _columns(self, size: int) -> Iterator[tuple[Any, Any, Any, Any]]:
         if kind_of(self.path) not in TABLES:
             for words in _words(self.path):
                 for start in range(0, len(words), size):
-                    yield words.slice(start, size), None, None
+                    yield words.slice(start, size), None, None, None
             return
-        wanted = [name for name in dict.fromkeys([*self.key_columns, self.time, self.source]) if name]
+        wanted = [name for name in dict.fromkeys([*self.key_columns, self.time, self.source, self.cost]) if name]
         for batch in table_batches(self.path, wanted, size):
-            times, sources = (batch.column(name) if name else None for name in (self.time, self.source))
-            yield keys_of(batch, self.key_columns), times, sources
+            others = (batch.column(name) if name else None for name in (self.time, self.source, self.cost))
+            yield keys_of(batch, self.key_columns), *others
 
 
 def keys_of(batch: pa.RecordBatch, columns: Sequence[str]) -> pa.Array:
@@ -294,6 +304,23 @@ def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
         hint = "divide nanoseconds by 1e9, or give timestamps"
         raise InputError(f"time: column {name!r} must hold seconds from -2^53 to 2^53, not {beyond[0]:g}: {hint}")
     return moments
+
+
+def numbers(costs: pa.Array, name: str) -> npt.NDArray[np.float64]:
+    """A column of costs, numbers or their text, as floats; InputError where one is missing, negative or not finite."""
+    try:
+        result = costs.cast(pa.float64(), safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        example = _first_value(costs)
+        shown = str(costs.type) if example is None else f"{costs.type} such as {example.as_py()!r:.40}"
+        raise InputError(f"cost: column {name!r} must hold numbers, not {shown}") from None
+    if result.null_count:
+        raise InputError(f"cost: column {name!r} has {result.null_count} nulls; every tuple needs its cost")
+    values = np.asarray(result, np.float64)
+    wrong = values[~((values >= 0) & (values <= MOST_COST))]
+    if len(wrong):
+        raise InputError(f"cost: column {name!r} must hold seconds of work from 0 to {MOST_COST:g}, not {wrong[0]:g}")
+    return values
 
 
 def _first_value(values: pa.Array) -> Any:

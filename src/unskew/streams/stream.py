@@ -28,6 +28,7 @@ class Chunk(NamedTuple):
     keys: Any  # one key per tuple: numpy or Arrow array
     times: npt.NDArray[np.float64]  # seconds
     source_keys: Any = None  # what decides which source a tuple enters at, where the stream says so
+    costs: npt.NDArray[np.float64] | None = None  # seconds of work per tuple for a worker of capacity 1; None: 1 each
 
     def key_ids(self) -> KeyIds:
         return key_ids(self.keys)
@@ -59,6 +60,19 @@ class Stream:
         """Number of tuples, None where it is not known before the end."""
         return None
 
+    @property
+    def has_costs(self) -> bool:
+        """Whether its chunks have costs."""
+        return False
+
+    def mean_cost(self) -> float:
+        """The mean cost of its tuples; where it has costs, that takes a pass over the stream."""
+        total, tuples = 0.0, 0
+        for chunk in self.chunks() if self.has_costs else ():
+            total += float(np.asarray(chunk.costs, np.float64).sum())
+            tuples += len(chunk.times)
+        return total / tuples if tuples else 1.0
+
     def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
         raise NotImplementedError
 
@@ -86,7 +100,8 @@ class Generated(Stream):
         for start in range(0, self.tuples, size):
             count = min(size, self.tuples - start)
             times = np.arange(start, start + count) / self.rate
-            yield Chunk(self._keys(generator, start, count), times, self._source_keys(of_sources, count))
+            keys = self._keys(generator, start, count)
+            yield Chunk(keys, times, self._source_keys(of_sources, count), self._costs(keys, start))
 
     def _keys(self, generator: np.random.Generator, start: int, count: int) -> npt.NDArray[np.int64]:
         """The next `count` keys, of which the first is tuple number `start`."""
@@ -94,6 +109,10 @@ class Generated(Stream):
 
     def _source_keys(self, generator: np.random.Generator, count: int) -> npt.NDArray[np.int64] | None:
         """What decides the source of each of these tuples; None for nothing but its key."""
+        return None
+
+    def _costs(self, keys: npt.NDArray[np.int64], start: int) -> npt.NDArray[np.float64] | None:
+        """The cost of each of these tuples, of which the first is tuple number `start`; None where there are none."""
         return None
 
 
