@@ -15,7 +15,7 @@ MODULES = [
     for module in pkgutil.walk_packages(unskew.__path__, "unskew.")
     if not module.name.startswith(NEEDS_A_SESSION)
 ]
-PACKAGES = ("unskew", "unskew.aggregates", "unskew.report", "unskew.simulate", "unskew.streams")
+PACKAGES = ("unskew", "unskew.aggregates", "unskew.partitioning", "unskew.report", "unskew.simulate", "unskew.streams")
 OPTIONS = doctest.NORMALIZE_WHITESPACE
 
 

@@ -115,6 +115,15 @@ def candidate(key_id: np.uint64, j: int, workers: int) -> int | np.int64:
     return hash_value - np.int64(np.floor(np.float64(hash_value) / workers)) * workers
 
 
+@allocating_kernel
+def candidates_of(key_ids: KeyIds, j: int, workers: int) -> npt.NDArray[np.int32]:
+    """H_j of each key."""
+    chosen = np.empty(len(key_ids), np.int32)
+    for i in range(len(key_ids)):
+        chosen[i] = candidate(key_ids[i], j, workers)
+    return chosen
+
+
 @kernel
 def salt_for(key_id: np.uint64, worker: int, workers: int) -> int | np.int64:
     """The smallest salt j (as an unsigned 32-bit number) with H_j(key) = worker; -1 where there is no such worker.

@@ -47,6 +47,17 @@ def fill(table, cell, key, value):
 
 
 @kernel
+def fill_all(table, keys, values):
+    """Put new keys in a table that has room for them; how many were put before one that was there already."""
+    for i in range(len(keys)):
+        cell = find(table, keys[i])
+        if table.values[cell] != EMPTY:
+            return i
+        fill(table, cell, keys[i], values[i])
+    return len(keys)
+
+
+@kernel
 def remove(table, cell):
     """Empty a filled cell. Keys behind it that a search would then miss move forward (Knuth, volume 3, 6.4, R)."""
     last = np.uint64(len(table.keys) - 1)

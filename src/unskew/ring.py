@@ -14,11 +14,12 @@ Choices made here:
 - Two nodes at one position stand in the order of their names.
 - 128 virtual nodes per worker by default: with 16 workers the largest share of the ring is then 1.17 times the mean.
 
-Look-up takes constant time: an index over the high bits of the position says where in the sorted nodes to start. How
-even the ring is and how large: docs/schemes/ring.md.
+Look-up takes constant time: the ring is cut into equal buckets, an index says which nodes are in each, and these are
+searched by halves. By default there are about as many buckets as nodes. Fewer take less memory and more steps; the
+answers are the same. How even the ring is and how large: docs/schemes/ring.md.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -37,27 +38,42 @@ VIRTUAL_NODES = 128  # per worker, where the user says nothing
 class Ring(NamedTuple):
     node_position: npt.NDArray[np.uint32]  # [nodes] sorted
     node_worker: npt.NDArray[np.int32]  # [nodes] index of the worker whose node it is
-    bucket_start: npt.NDArray[np.int32]  # [a power of two] first node at or after the beginning of the bucket
+    bucket_start: npt.NDArray[np.int32]  # [buckets] first node at or after the beginning of the bucket
     walk_of: npt.NDArray[np.int64]  # [workers] the last walk that met the worker
     walks: npt.NDArray[np.int64]  # [1] walks so far
 
 
-def new_ring(names: Names, virtual_nodes: int) -> Ring:
-    """The ring of the workers called `names`, in the order of their indices, with `virtual_nodes` nodes each."""
+def new_ring(names: Names, virtual_nodes: int, buckets: int | None = None) -> Ring:
+    """The ring of the workers called `names`, in the order of their indices, with `virtual_nodes` nodes each.
+
+    Without `buckets` there are as many as nodes, up to the next power of two.
+    """
     workers = len(names)
     name = np.repeat(names, virtual_nodes)
     position = named_hashes(name, np.tile(np.arange(virtual_nodes), workers))
     order = np.lexsort((name, position))
-    node_position = position[order]
-    buckets = 1 << (len(order) - 1).bit_length()
-    starts = np.searchsorted(node_position, np.arange(buckets) * (POSITIONS // buckets))
-    return Ring(
-        node_position,
-        (order // virtual_nodes).astype(np.int32),
-        starts.astype(np.int32),
-        np.zeros(workers, np.int64),
-        np.zeros(1, np.int64),
-    )
+    return _indexed(position[order], order // virtual_nodes, workers, buckets or 1 << (len(order) - 1).bit_length())
+
+
+def rounded_ring(ring: Ring, arcs: int) -> Ring:
+    """The ring of equal arcs, each of which belongs to the worker that `ring` has at its beginning.
+
+    It is a table of `arcs` workers, which Spark can look up without a search. When a worker joins or leaves, still
+    only those keys move that it gains or held: each arc follows one position of `ring`.
+    """
+    begins = np.arange(arcs) * POSITIONS // arcs
+    worker = ring.node_worker[_nodes_at(ring, begins)]
+    return _indexed((np.append(begins[1:], POSITIONS) - 1).astype(np.uint32), worker, len(ring.walk_of), arcs)
+
+
+def _indexed(position: npt.NDArray[np.uint32], worker: npt.NDArray[Any], workers: int, buckets: int) -> Ring:
+    starts = np.searchsorted(position, _begins(buckets)).astype(np.int32)
+    return Ring(position, worker.astype(np.int32), starts, np.zeros(workers, np.int64), np.zeros(1, np.int64))
+
+
+def _begins(buckets: int) -> npt.NDArray[np.int64]:
+    """The first position of each bucket: position p is in bucket ``p * buckets // POSITIONS``."""
+    return -(-np.arange(buckets) * POSITIONS // buckets)
 
 
 def check_ring(name: str, ring: Ring, workers: int) -> None:
@@ -68,7 +84,7 @@ def check_ring(name: str, ring: Ring, workers: int) -> None:
     if len(falls):
         low, high = positions[falls[0] + 1], positions[falls[0]]
         raise InputError(f"{name}.node_position: must ascend, but {low} comes after {high}")
-    starts = np.searchsorted(positions, np.arange(buckets) * (POSITIONS // buckets))
+    starts = np.searchsorted(positions, _begins(buckets))
     wrong = np.flatnonzero(ring.bucket_start != starts)
     if len(wrong):
         bucket = wrong[0]
@@ -97,11 +113,25 @@ def home_node(ring, key):
 @kernel
 def node_at(ring, position):
     """The first node clockwise from `position`."""
-    nodes = len(ring.node_position)
-    node = np.int64(ring.bucket_start[position * len(ring.bucket_start) // POSITIONS])
-    while node < nodes and ring.node_position[node] < position:
-        node += 1
+    nodes, buckets = len(ring.node_position), len(ring.bucket_start)
+    bucket = position * buckets // POSITIONS
+    node = np.int64(ring.bucket_start[bucket])
+    end = np.int64(ring.bucket_start[bucket + 1]) if bucket + 1 < buckets else nodes
+    while node < end:
+        middle = (node + end) // 2
+        if ring.node_position[middle] < position:
+            node = middle + 1
+        else:
+            end = middle
     return node if node < nodes else 0
+
+
+@allocating_kernel
+def _nodes_at(ring, positions):
+    nodes = np.empty(len(positions), np.int64)
+    for i in range(len(positions)):
+        nodes[i] = node_at(ring, positions[i])
+    return nodes
 
 
 @kernel

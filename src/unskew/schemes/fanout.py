@@ -27,8 +27,8 @@ import numpy.typing as npt
 from unskew.checks import require_workers
 from unskew.errors import InputError, InputTypeError
 from unskew.filling import MOST_PLACES, Load, Places, as_places, hot_key, round_parts, shares, whole_keys
-from unskew.hashing import KeyIds, candidate, frozen
-from unskew.kernels import allocating_kernel, kernel
+from unskew.hashing import KeyIds, candidate, candidates_of, frozen
+from unskew.kernels import kernel
 from unskew.key_table import EMPTY, check_cells, fill, find, new_table, with_room
 from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
 from unskew.registry import register
@@ -96,7 +96,7 @@ class Fanout(NamedTuple):
         """Keys split over just enough workers, or moved, until all workers are level; see the module's docstring."""
         mean = frequencies.tuples / workers
         most = min(MOST_HOT_KEYS, int(np.count_nonzero(frequencies.counts)))
-        homes = _homes(frequencies.key_ids[:most], workers)
+        homes = candidates_of(frequencies.key_ids[:most], 0, workers)
         at_home = whole_keys(workers, frequencies, 0)
         keys = min(most, max(1, frequencies.hot(workers)))
         best = _attempt(at_home, homes, frequencies.counts[:keys], mean)
@@ -172,7 +172,7 @@ class _Attempt(NamedTuple):
     places: dict[int, Places]  # of those that are not whole at home, by number
 
 
-def _attempt(at_home: Load, homes: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], mean: float) -> _Attempt:
+def _attempt(at_home: Load, homes: npt.NDArray[np.int32], counts: npt.NDArray[np.int64], mean: float) -> _Attempt:
     """Take the hottest keys up from their homes, as many as there are counts, and put them down again one by one."""
     load, full, goal = at_home.copy(), _limit(FULL, mean), _limit(GOAL, mean)
     np.subtract.at(load, homes[: len(counts)], counts)
@@ -238,11 +238,3 @@ def _in_places(parts: Load, load: Load, count: int, goal: float) -> npt.NDArray[
 def _limit(factor: float, mean: float) -> float:
     """`factor` times the mean, or the mean rounded up: the busiest worker cannot have less than that."""
     return max(factor * mean, math.ceil(mean))
-
-
-@allocating_kernel
-def _homes(key_ids, workers):
-    homes = np.empty(len(key_ids), np.int64)
-    for i in range(len(key_ids)):
-        homes[i] = candidate(key_ids[i], 0, workers)
-    return homes

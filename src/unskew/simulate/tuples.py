@@ -7,8 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.contract import Sources, Times
-from unskew.hashing import KeyIds, candidate, key_ids
-from unskew.kernels import allocating_kernel
+from unskew.hashing import KeyIds, candidates_of, key_ids
 from unskew.streams import Chunk
 
 SOURCE_SALT = 2**31 - 1  # the hash that deals keys to sources: one that no scheme uses to choose a worker
@@ -50,12 +49,4 @@ class Tuples(NamedTuple):
 
 def sources_by_key(chunk: Chunk, ids: KeyIds, sources: int) -> Sources:
     """The source of each tuple by hash of what the stream says decides it, or else of its key."""
-    return _candidates(ids if chunk.source_keys is None else key_ids(chunk.source_keys), SOURCE_SALT, sources)
-
-
-@allocating_kernel
-def _candidates(ids, j, workers):
-    chosen = np.empty(len(ids), np.int32)
-    for i in range(len(ids)):
-        chosen[i] = candidate(ids[i], j, workers)
-    return chosen
+    return candidates_of(ids if chunk.source_keys is None else key_ids(chunk.source_keys), SOURCE_SALT, sources)

@@ -1,0 +1,24 @@
+"""Partitioning functions: keys that must not be split are placed whole, and moved as little as possible.
+
+Paper: B. Gedik, "Partitioning functions for stateful data parallelism in stream processing", VLDB Journal 23(4), 2014.
+
+`function` is p = <H_p, H_c>; `objective` says which loads count; `construction` makes the next function from the
+present one, by `greedy` (scan, redist) or `readj`, which minimise what `penalties` computes; `metrics` measures.
+"""
+
+from unskew.partitioning.construction import ALGORITHMS, construct
+from unskew.partitioning.function import PartitionFunction
+from unskew.partitioning.metrics import Imbalance, Moves, imbalance, moves, relative_migration
+from unskew.partitioning.objective import Objective
+
+__all__ = [
+    "ALGORITHMS",
+    "Imbalance",
+    "Moves",
+    "Objective",
+    "PartitionFunction",
+    "construct",
+    "imbalance",
+    "moves",
+    "relative_migration",
+]
