@@ -182,14 +182,14 @@ def skewed(folder: Path, size: Size) -> list[Target]:
     ]
 
 
-def working(seconds_a_row: float) -> Callable[[Batches], Batches]:
+def working(seconds_per_row: float) -> Callable[[Batches], Batches]:
     """Counts the keys of a partition, sleeping for each row."""
 
     def work(batches: Batches) -> Batches:
         busy, counts = 0.0, []
         for batch in batches:
             started = time.perf_counter()
-            time.sleep(batch.num_rows * seconds_a_row)
+            time.sleep(batch.num_rows * seconds_per_row)
             counts.append(pa.table(dict(zip(("key", "n"), batch["key"].value_counts().flatten(), strict=True))))
             busy += time.perf_counter() - started
         if counts:
@@ -201,10 +201,10 @@ def working(seconds_a_row: float) -> Callable[[Batches], Batches]:
     return work
 
 
-def working_on_a_group(seconds_a_row: float) -> Callable[[pa.Table], pa.Table]:
+def working_on_a_group(seconds_per_row: float) -> Callable[[pa.Table], pa.Table]:
     def work(rows: pa.Table) -> pa.Table:
         started = time.perf_counter()
-        time.sleep(rows.num_rows * seconds_a_row)
+        time.sleep(rows.num_rows * seconds_per_row)
         return pa.table({"key": [rows["key"][0]], "n": [len(rows)], "busy": [time.perf_counter() - started]})
 
     return work

@@ -27,7 +27,7 @@ from unskew.spark.local import local_spark
 from unskew.streams import Zipf
 
 W, KEYS = 8, 10_000
-SECONDS_A_ROW, SLOWER, SLOW = 60e-6, 3, 1
+SECONDS_PER_ROW, SLOWER, SLOW = 60e-6, 3, 1
 EVEN = 1.25  # longest over mean task, within which it is even: cg leaves alone what is over 3/4 of the longest
 Batches = Iterator[pa.RecordBatch]
 Place = Callable[[DataFrame, Feedback], DataFrame]  # puts rows on workers
@@ -41,7 +41,7 @@ def work(batches: Batches) -> Batches:
     rows = 0
     for batch in batches:
         rows += batch.num_rows
-        time.sleep(batch.num_rows * SECONDS_A_ROW * (SLOWER if executor == SLOW else 1))
+        time.sleep(batch.num_rows * SECONDS_PER_ROW * (SLOWER if executor == SLOW else 1))
     yield pa.RecordBatch.from_pydict({"rows": [rows], "executor": [executor], "worker": [context.partitionId()]})
 
 

@@ -185,7 +185,7 @@ MISTAKES = {
     "demo: page nobody can write": (("demo", "--out", "/proc/x.html"), "out: '/proc/x.html' cannot be written: "),
     "demo: no time": (
         ("demo", "--row-cost", "0"),
-        "row-cost: must be a number of milliseconds above 0 and up to 1000, not 0",
+        "row-cost: must be seconds per row above 0 and up to 1, not 0",
     ),
     "reproduce: folder nobody can write": (
         ("reproduce", "pkg", "--out", "/proc/out"),

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from samples import SOME_KEYS, ids, streams, uniform, zipf
-from unskew import Frequencies, Router, candidate, follow_plan, make_plan
+from unskew import Frequencies, InputError, Router, candidate, follow_plan, make_plan
 from unskew.plan import MOST_HOT_KEYS
 
 SKEWED = {z: zipf(300_000, 20_000, z) for z in (0.0, 0.8, 1.2, 2.0)}
@@ -82,6 +82,14 @@ def test_what_keys_that_were_not_measured_do_to_their_homes_is_evened_out():
 def test_counts_that_a_sketch_overstates_leave_no_worker_below_nothing():
     overstated = Frequencies(SOME_KEYS[:3], np.array([50, 40, 30]), 200, home_load=np.array([100, 100, 0, 0]))
     assert min(make_plan("fanout", 4, overstated).predicted_load) >= 0
+
+
+@pytest.mark.parametrize("home_load", [[150, 51, 0, 0], [-1, 0, 0, 0], [[1, 2]], [0.5, 1.0, 0.0, 0.0]])
+def test_a_load_at_home_that_cannot_be_is_refused(home_load):
+    with pytest.raises(
+        InputError, match=r"^home_load: must be (one integer of at least 0 per|at most 200 tuples in all)"
+    ):
+        Frequencies(SOME_KEYS[:2], np.array([50, 40]), 200, home_load=np.array(home_load))
 
 
 def test_places_are_finer_where_rounding_is_what_is_left():

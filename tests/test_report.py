@@ -90,10 +90,10 @@ def test_a_stream_that_is_not_long_is_routed_as_it_is() -> None:
     assert np.array_equal(np.sort(small.counts)[::-1][:2000], counts.top.counts)
 
 
-@pytest.mark.parametrize("rows_a_key", [1, 64])
-def test_a_long_stream_keeps_its_shares_in_small(rows_a_key: int) -> None:
+@pytest.mark.parametrize("rows_per_key", [1, 64])
+def test_a_long_stream_keeps_its_shares_in_small(rows_per_key: int) -> None:
     counts = zipf(1.0, 200_000, 20_000_000)
-    small = miniature(counts, 100_000, 50, rows_a_key)
+    small = miniature(counts, 100_000, 50, rows_per_key)
     assert len(small.tuples) == pytest.approx(100_000, rel=0.02)
     shares = small.counts[:50] / len(small.tuples)
     assert shares == pytest.approx(counts.top.counts[:50] / counts.tuples, rel=0.03)

@@ -240,7 +240,7 @@ def test_off_greedy_is_fixed_and_its_tables_are_read_only():
     assert not scheme.values.flags.writeable
 
 
-def test_off_greedy_wants_one_count_a_key():
+def test_off_greedy_wants_one_count_per_key():
     with pytest.raises(ValueError, match=r"^counts: must have one number per key \(2\), not shape \(3,\)$"):
         OffGreedy.fit(4, ids([1, 2]), np.array([1, 2, 3]))
 

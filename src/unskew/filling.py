@@ -15,7 +15,7 @@ from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.plan import Frequencies, HotKey, Plan, places_of
 
-PLACES_A_WORKER = 16  # on average, for a split key: its workers' shares are right within about 3 %
+PLACES_PER_WORKER = 16  # on average, for a split key: its workers' shares are right within about 3 %
 MOST_PLACES = 8192  # of one key, unless it has more workers
 MOST_PAIRS = 4_000_000  # of hot keys and workers
 SWEEPS = 10  # times that each key is poured
@@ -87,9 +87,9 @@ def fill_up(load: Load, workers: npt.NDArray[np.int64], count: float) -> npt.NDA
 
 def _places_of_parts(workers: npt.NDArray[np.int64], amounts: npt.NDArray[np.float64]) -> Places:
     """The places of a key of which each of `workers` gets its amount, without those who get nothing worth a place."""
-    enough = amounts > amounts.sum() / (2 * PLACES_A_WORKER * len(amounts))
+    enough = amounts > amounts.sum() / (2 * PLACES_PER_WORKER * len(amounts))
     chosen, parts = workers[enough], amounts[enough]
-    total = min(PLACES_A_WORKER * len(parts), max(MOST_PLACES, len(parts)))
+    total = min(PLACES_PER_WORKER * len(parts), max(MOST_PLACES, len(parts)))
     return as_places(chosen, round_parts(parts, total))
 
 

@@ -26,7 +26,7 @@ from unskew.kernels import allocating_kernel
 
 FORMAT = 2  # of plan files
 HEAD = 10  # a key is hot from a share of 1/(HEAD * workers) on: smaller ones even out
-FEW, MOST_IN_A_PASS = 8, 65_536  # workers of a key that are looked up together; workers in all
+FEW, MOST_IN_ONE_PASS = 8, 65_536  # workers of a key that are looked up together; workers in all
 MOST_HOT_KEYS = 2_000  # that a plan looks at; a larger table costs more in the shuffle than it balances
 PLANNERS: set[str] = set()  # names of the schemes whose plans can be loaded: `register` enters those that can plan
 
@@ -258,6 +258,8 @@ class Frequencies:
             home = np.asarray(self.home_load)
             whole = home.ndim == 1 and home.dtype.kind in "iu" and bool((home >= 0).all())
             require("home_load", self.home_load, "one integer of at least 0 per worker, or None", whole)
+            in_all = int(home.sum())
+            require("home_load", in_all, f"at most {self.tuples} tuples in all", in_all <= self.tuples)
             object.__setattr__(self, "home_load", frozen(home.astype(np.int64)))
         order = np.argsort(-counts, kind="stable")  # hottest first
         object.__setattr__(self, "key_ids", ids[order])
@@ -297,7 +299,7 @@ def _salts_of(key_id, chosen, workers):
     """`salt_for` of one key and each of the workers `chosen`. One after the other where they are few, else all of them
     in one pass through the salts, which takes W log W hashes instead of W for each."""
     salts = np.empty(len(chosen), np.int32)
-    if len(chosen) < FEW or workers > MOST_IN_A_PASS:
+    if len(chosen) < FEW or workers > MOST_IN_ONE_PASS:
         for i in range(len(chosen)):
             salts[i] = np.int32(np.uint32(salt_for(key_id, chosen[i], workers)))
         return salts

@@ -29,7 +29,9 @@ def _demo(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
 def test_the_demo_prints_json_and_writes_a_page_of_its_own(tmp_path: Path) -> None:
     kept = tmp_path / "unskew-demo.html"
     kept.write_text("mine")
-    done = _demo(tmp_path, "--tuples", "60000", "--workers", "8", "--row-cost", "0.1", "--json", TMPDIR=str(tmp_path))
+    done = _demo(
+        tmp_path, "--tuples", "60000", "--workers", "8", "--row-cost", "0.0001", "--json", TMPDIR=str(tmp_path)
+    )
     assert done.returncode == 0, done.stderr
     assert "WARN" not in done.stderr
     result = json.loads(done.stdout)
@@ -63,7 +65,7 @@ def test_the_demo_shows_bars_and_says_what_it_checked(
 ) -> None:
     monkeypatch.setattr("unskew.spark.local_spark", lambda folder, settings: nullcontext(spark))
     page = tmp_path / "page.html"
-    asked = ["demo", "--tuples", "20000", "--workers", "4", "--row-cost", "0.05", "--out", str(page)]
+    asked = ["demo", "--tuples", "20000", "--workers", "4", "--row-cost", "0.00005", "--out", str(page)]
     done = CliRunner().invoke(app, asked)
     assert done.exit_code == 0, done.output
     for said in ("plain hash", "round robin", "PKG", "unskew", "█", "time, measured", "checked word by word"):

@@ -37,6 +37,20 @@ def test_rows_with_few_contents_are_dealt_by_position(rows: DataFrame, column: s
     assert f"gets {found:.2f} times" in str(w[0].message)
 
 
+def test_only_what_is_dealt_by_position_warns_without_the_retry_net(spark: SparkSession, rows: DataFrame) -> None:
+    few, setting = rows.select("key", "of_3"), "spark.sql.shuffle.orderIndependentChecksum.enabled"
+    spark.conf.set(setting, "false")
+    try:
+        with pytest.warns(UserWarning, match="^deal: ") as by_content:
+            repartition(few, "key", W, deal="content")
+        with pytest.warns(UserWarning, match=setting) as by_position:
+            repartition(few, "key", W)
+    finally:
+        spark.conf.unset(setting)
+    assert [str(warning.message).split(":")[0] for warning in by_content] == ["deal"]
+    assert [str(warning.message).split(":")[0] for warning in by_position] == [setting]
+
+
 def test_keys_that_come_in_a_rhythm_are_even_by_position(spark: SparkSession) -> None:
     rhythm = spark.range(8000, numPartitions=2).selectExpr("id % 2 key")
     assert balance(repartition(rhythm, "key", 8)).max_over_mean < 1.2

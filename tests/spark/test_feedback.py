@@ -27,8 +27,8 @@ def rows(spark: SparkSession) -> DataFrame:
     return spark.range(4000, numPartitions=2).withColumn("key", F.col("id") % 500)
 
 
-def sleeping(seconds_a_row: list[float]) -> Callable[[Batches], Batches]:
-    """Counts the rows of a partition; worker w takes `seconds_a_row[w]` for each."""
+def sleeping(seconds_per_row: list[float]) -> Callable[[Batches], Batches]:
+    """Counts the rows of a partition; worker w takes `seconds_per_row[w]` for each."""
 
     def work(batches: Batches) -> Batches:
         from pyspark import TaskContext  # a task of its own
@@ -37,7 +37,7 @@ def sleeping(seconds_a_row: list[float]) -> Callable[[Batches], Batches]:
         assert context is not None
         worker = context.partitionId()
         for batch in batches:
-            time.sleep(batch.num_rows * seconds_a_row[worker])
+            time.sleep(batch.num_rows * seconds_per_row[worker])
             yield pa.RecordBatch.from_pydict(
                 {"n": pa.array([batch.num_rows], pa.int64()), "worker": pa.array([worker], pa.int32())}
             )
@@ -50,9 +50,9 @@ def counts(done: DataFrame) -> list[int]:
     return [found.get(worker, 0) for worker in range(W)]
 
 
-def as_if(rows: list[int], seconds_a_row: list[float]) -> WorkerReport:
+def as_if(rows: list[int], seconds_per_row: list[float]) -> WorkerReport:
     """What workers would tell that are exactly so fast: real ones are at the mercy of the machine."""
-    tuples, busy = np.array(rows), np.array(rows) * seconds_a_row
+    tuples, busy = np.array(rows), np.array(rows) * seconds_per_row
     return WorkerReport(np.arange(W), tuples, tuples, busy, np.zeros_like(tuples), busy.max(), 0.0)
 
 

@@ -30,7 +30,7 @@ def test_doctor(tmp_path: Path, sign: str) -> None:
 
 
 def test_demo_even_for_the_impatient(tmp_path: Path) -> None:
-    arguments = ["demo", "--tuples", "20000", "--workers", "4", "--row-cost", "100"]
+    arguments = ["demo", "--tuples", "20000", "--workers", "4", "--row-cost", "0.1"]
     stopped = interrupt(tmp_path, arguments, there_is("unskew-demo-*/hash"), presses=3)
     *steps, last = stopped.err.splitlines()  # standard error is no terminal here, so each step is a line
     assert steps == STEPS[: len(steps)]

@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 LEAST_TUPLES = 20_000
 QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves what a minute of Spark costs on two cores
 LOOK = 0.2  # seconds between two looks at the workers
-MOST_MILLISECONDS = 1000.0  # per row
 
 
 def demo(
     tuples: Annotated[int, typer.Option(help="Words in the stream, 20,000 to 100,000,000.")] = 160_000,
     workers: Annotated[int, typer.Option(help="Workers W, 2 to 64.")] = 16,
-    row_cost: Annotated[float, typer.Option(help="Milliseconds that each row takes, up to 1,000.")] = 0.4,
+    row_cost: Annotated[float, typer.Option(help="Seconds that each row takes, up to 1.")] = 0.0004,
     seed: Annotated[int, typer.Option(help="Another seed, another stream.")] = 0,
     out: Annotated[Path, typer.Option(help="The page to write (.html); a name that is taken gets a number.")] = Path(
         "unskew-demo.html"
@@ -53,19 +52,19 @@ def demo(
     require_integer("tuples", tuples, LEAST_TUPLES, 100_000_000)
     require_integer("workers", workers, 2, 64)
     require_integer("seed", seed, 0, 2**63 - 1)
-    if not is_number(row_cost, 0.0, MOST_MILLISECONDS) or row_cost == 0:
-        raise InputError(f"row-cost: must be a number of milliseconds above 0 and up to 1000, not {row_cost:g}")
+    if not is_number(row_cost, 0.0, 1.0) or row_cost == 0:
+        raise InputError(f"row-cost: must be seconds per row above 0 and up to 1, not {row_cost:g}")
     check_page("out", out)
     check_can_write("out", fresh_path(out), force=False)
     for package, extra in (("pyspark", "spark"), ("pandas", "spark"), ("matplotlib", "plots")):
         if importlib.util.find_spec(package) is None:
             raise InputError(f"demo: {package} is not installed; type: pip install 'unskew[{extra}]'")
 
-    words, outcomes = _run(tuples, workers, row_cost / 1000, seed)
+    words, outcomes = _run(tuples, workers, row_cost, seed)
     from unskew.cli.demo_page import demo_page  # matplotlib takes a while
 
     headers, rows = summary(outcomes)
-    told = tell(outcomes, words, row_cost / 1000)
+    told = tell(outcomes, words, row_cost)
     page = fresh_path(out)
     demo_page(headers, rows, outcomes, told).write(page)
     if as_json:

@@ -29,7 +29,7 @@ from unskew.schemes.fanout import follow_plan
 
 TUPLES = 1_000_000  # at most, to measure loads
 TUPLES_FOR_REPLICAS = 250_000
-ROWS_A_WORKER = 4  # of a key, when replicas are measured: enough to be on all workers that the scheme would use
+ROWS_PER_WORKER = 4  # of a key, when replicas are measured: enough to be on all workers that the scheme would use
 MOST_WORKERS = 1024  # with more of them, each would get too few of the tuples to tell chance from skew
 SOURCES = 8  # that route independently, as the tasks of the stage before the shuffle do
 
@@ -84,10 +84,10 @@ class Forecast:
         return asdict(self)
 
 
-def miniature(counts: KeyCounts, tuples: int, known: int, rows_a_key: float = 1.0, seed: int = 0) -> Miniature:
+def miniature(counts: KeyCounts, tuples: int, known: int, rows_per_key: float = 1.0, seed: int = 0) -> Miniature:
     """The stream with about `tuples` tuples, all of it where it has no more.
 
-    The `known` hottest keys keep their ids and shares. Of any other key `rows_a_key` rows are kept if it has so many,
+    The `known` hottest keys keep their ids and shares. Of any other key `rows_per_key` rows are kept if it has so many,
     or as many as its share is, whichever is more; to make up for it, fewer such keys are kept.
     """
     generator = np.random.Generator(np.random.PCG64(seed))
@@ -96,7 +96,7 @@ def miniature(counts: KeyCounts, tuples: int, known: int, rows_a_key: float = 1.
     keys = np.concatenate([np.ones(len(counts.top.counts[known:]), np.int64), counts.tail_keys])
     bucket_tuples = np.concatenate([counts.top.counts[known:], counts.tail_tuples])
     each = bucket_tuples / keys
-    rows = np.minimum(each, np.maximum(each * scale, rows_a_key))
+    rows = np.minimum(each, np.maximum(each * scale, rows_per_key))
     wanted = bucket_tuples * scale / rows  # keys of each bucket
     kept = _rounded(wanted, generator)
     rest = [_split(total, parts) for total, parts in zip(_rounded(kept * rows, generator), kept, strict=True)]
@@ -132,12 +132,12 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
     small = miniature(counts, TUPLES, len(counts.top.counts))
     few_keys = small
     if counts.tuples > TUPLES:
-        few_keys = miniature(counts, TUPLES_FOR_REPLICAS, counts.top.hot(workers), ROWS_A_WORKER * workers)
+        few_keys = miniature(counts, TUPLES_FOR_REPLICAS, counts.top.hot(workers), ROWS_PER_WORKER * workers)
     found = [_forecast("hash", "spark", _by_spark(counts, small, workers), counts.keys, counts, merge_cost)]
     for name, mode, scheme_for in _schemes(_as_measured(counts.top, small, workers), workers):
         chosen = _route(scheme_for(small), small)
         among_few = chosen if few_keys is small else _route(scheme_for(few_keys), few_keys)
-        replicas = round(_replicas_a_key(among_few, few_keys, workers) * counts.keys)
+        replicas = round(_replicas_per_key(among_few, few_keys, workers) * counts.keys)
         forecast = _forecast(name, mode, np.bincount(chosen, minlength=workers), replicas, counts, merge_cost)
         if not (found and found[-1].scheme == name and found[-1].load == forecast.load):
             found.append(forecast)
@@ -188,7 +188,7 @@ def _route(scheme: Scheme, small: Miniature) -> npt.NDArray[np.int64]:
     return chosen
 
 
-def _replicas_a_key(chosen: npt.NDArray[np.int64], small: Miniature, workers: int) -> float:
+def _replicas_per_key(chosen: npt.NDArray[np.int64], small: Miniature, workers: int) -> float:
     pairs = np.sort(small.tuples * workers + chosen)
     new = np.diff(pairs, prepend=-1) > 0
     present = small.weights[small.counts > 0].sum()

@@ -2,7 +2,8 @@
 
 First a look at some rows of hot keys, which costs little: Spark stops reading when it has them. If two are equal
 more often than balance allows, all rows are counted by the worker that they would get, by content and by position: two
-native passes, without a shuffle.
+native passes, without a shuffle. Data whose first rows differ while later ones are equal passes this look; `balance`
+shows then what came of it.
 """
 
 from collections import Counter

@@ -108,14 +108,17 @@ class Route:
             salted = with_online_salt(self.df, key_id(*self.columns), self._live_scheme, name, start)
             return Salted(salted, column(name), (name,))
         if self.plan is not None:
-            return self._deal(self._dealing, self.plan, name)
+            return self._deal_safely(self._dealing, self.plan, name)
         plan = plan_for(self.df, self.keys, self.workers, self._scheme, sample=self.sample, names=False)
         return self._deal_evenly(plan, name)
 
-    def _deal(self, dealt: Dealing, plan: Plan, name: str) -> Salted:
-        """The salts of a plan, without any job."""
+    def _deal_safely(self, dealt: Dealing, plan: Plan, name: str) -> Salted:
+        """The salts of a plan, without any job; a warning where a retry of a task could change them."""
         if plan.hot_keys and dealt.by_position:
             self._warn_without_retry_net()
+        return self._deal(dealt, plan, name)
+
+    def _deal(self, dealt: Dealing, plan: Plan, name: str) -> Salted:
         value = salt_of(self.columns, dealt.turn, plan)
         if value is not None:
             return Salted(dealt.df, value, dealt.added)
@@ -124,7 +127,7 @@ class Route:
 
     def _deal_evenly(self, plan: Plan, name: str) -> Salted:
         """The same, by position where by content it is not even; a warning where the user wants it by content."""
-        as_asked = self._deal(self._dealing, plan, name)
+        as_asked = self._deal_safely(self._dealing, plan, name)
         if self._dealing.by_position or not looks_uneven(self.columns, plan, self._dealing):
             return as_asked
         in_turn = self._deal(by_position(self.df), plan, name)
@@ -134,6 +137,7 @@ class Route:
         if load <= MOST_EXCESS * even:
             return as_asked
         if self.deal is None:
+            self._warn_without_retry_net()
             return in_turn
         warn(
             f"deal: by {self.deal} the busiest worker gets {load:.2f} times the mean, by position {even:.2f}: many "

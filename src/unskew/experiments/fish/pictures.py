@@ -26,7 +26,7 @@ LOOKS = {
     "FISH": (GREEN, "-", "*"),
     "FISH, long epoch": (GREEN, "--", "p"),
 }
-INCHES_A_LABEL = 1.6  # of a legend
+INCHES_PER_LABEL = 1.6  # of a legend
 PLAIN, DECADES = (1.0, 2.0, 5.0), 200  # numbers that a logarithmic axis of so small a range shows, times powers of ten
 LEAST_TOP = 1.1  # of an axis that starts at 1: differences of a per mille shall not look large
 Value = Callable[[Cell, str], float]
@@ -90,7 +90,7 @@ def _draw(
     for axis in axes[-1]:
         axis.set_xlabel(x_label)
     handles, labels = axes.flat[0].get_legend_handles_labels()
-    columns = max(1, int(figure.get_figwidth() / INCHES_A_LABEL))
+    columns = max(1, int(figure.get_figwidth() / INCHES_PER_LABEL))
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
     return figure
 
