@@ -19,9 +19,12 @@ ENDLESS = "zipf(z=1.2, keys=100_000, tuples=100_000_000_000)"
 
 
 @pytest.fixture(autouse=True)
-def _logging_goes_on():
-    """In a process of its own, a command that was stopped logs nothing more."""
+def _as_in_a_terminal():
+    """Interrupts are heard, also where the tests run in the background. Logging goes on after each test: a command that
+    was stopped, in a process of its own, logs nothing more."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
+    signal.signal(signal.SIGINT, before)
     logging.disable(logging.NOTSET)
 
 
