@@ -26,7 +26,7 @@ LOOK = 0.2  # seconds between two looks at the workers
 
 
 def demo(
-    tuples: Annotated[int, typer.Option(help="Words in the stream, 20,000 to 100,000,000.")] = 160_000,
+    tuples: Annotated[int, typer.Option(help="Words in the stream, 20,000 to 100,000,000.")] = 120_000,
     workers: Annotated[int, typer.Option(help="Workers W, 2 to 64.")] = 16,
     row_cost: Annotated[float, typer.Option(help="Seconds that each row takes, up to 1.")] = 0.0004,
     seed: Annotated[int, typer.Option(help="Another seed, another stream.")] = 0,

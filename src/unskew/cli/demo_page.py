@@ -52,14 +52,13 @@ def times_figure(outcomes: Sequence[Outcome]) -> Any:
         colours = [OVERLOADED if each else OK for each in heavy]
         axes.barh(range(workers), outcome.busy, left=outcome.started, color=colours, height=0.75)
         axes.axvline(outcome.seconds, color="black", linewidth=1.5)
-        axes.set_title(f"{outcome.label}: {outcome.seconds:.1f} s", fontsize=13, loc="left")
+        planning = f" (yellow: {outcome.planning:.1f} s of counting and planning)" if outcome.planning else ""
+        axes.set_title(f"{outcome.label}: {outcome.seconds:.1f} s{planning}", fontsize=13, loc="left")
         axes.set_yticks([])
         axes.set_ylim(workers - 0.3, -0.7)
         axes.set_ylabel("workers")
         if outcome.planning:
             axes.axvspan(0, outcome.planning, color=PLANNING, alpha=0.5, linewidth=0)
-            axes.annotate("counting and plan", (0, 1), xycoords=("data", "axes fraction"), xytext=(3, -12),
-                          textcoords="offset points", fontsize=9)  # fmt: skip
         _plain(axes)
     panels[-1].set_xlim(0, 1.02 * max(outcome.seconds for outcome in outcomes))
     panels[-1].set_xlabel("seconds, measured")

@@ -147,7 +147,7 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
 def _as_measured(top: Frequencies, small: Miniature, workers: int) -> Frequencies:
     """What Spark would measure before it makes a plan: also what the other keys of the miniature do to their homes."""
     load = np.bincount(Router(make("hash", workers)).route(small.ids), small.counts, workers)
-    return replace(top, home_load=np.rint(load * (top.tuples / load.sum())).astype(np.int64))
+    return replace(top, home_load=(load * (top.tuples / load.sum())).astype(np.int64))
 
 
 def _schemes(measured: Frequencies, workers: int) -> Iterator[tuple[str, str, Callable[[Miniature], Scheme]]]:
