@@ -39,7 +39,7 @@ from unskew.streams import Zipf
 W, KEYS, FILES = 16, 10_000, 16
 IDLE = "Python that does nothing"
 Way = Callable[[DataFrame], DataFrame]  # puts rows on workers
-PARTIAL = "key bigint, n bigint, busy double"  # schema of partial counts; busy: seconds, in one row a task
+PARTIAL = "key bigint, n bigint, busy double"  # schema of partial counts; busy: seconds, in one row per task
 Batches = Iterator[pa.RecordBatch]
 SETTINGS = {"spark.driver.memory": "3g", "spark.sql.files.minPartitionNum": str(FILES)}
 

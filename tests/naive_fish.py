@@ -66,7 +66,7 @@ class Fish:
         self.in_epoch = 0
 
     def observe(self, paces):
-        """`paces`: worker -> seconds a tuple, of those that report now."""
+        """`paces`: worker -> seconds per tuple, of those that report now."""
         self.paces |= paces
         if self.paces:
             mean = sum(self.paces.values()) / len(self.paces)

@@ -227,7 +227,7 @@ def test_without_reports_tuples_are_counted_for_ever_and_with_the_first_one_all_
     source = router(2)
     source.route(np.repeat(SOME_KEYS[:1], 100), np.linspace(1000.0, 1100.0, 100))
     assert source.state.backlog.tolist() == [50, 50]
-    source.observe(report([0, 1], [10, 10], [20.0, 100.0]))  # 2 and 10 seconds a tuple
+    source.observe(report([0, 1], [10, 10], [20.0, 100.0]))  # 2 and 10 seconds per tuple
     source.route(SOME_KEYS[:1], np.array([1101.0]))
     assert sorted(source.state.backlog.tolist()) == pytest.approx([1.0, 50 - 101 / 10])
 

@@ -30,7 +30,7 @@ def queue_free(result):
 
 @pytest.mark.parametrize("name", sorted(name for name in SCHEMES if not hasattr(SCHEMES[name].type, "observe")))
 def test_queues_change_no_decision_of_a_scheme_that_does_not_listen(name):
-    stream = skewed(300)  # a tuple a second
+    stream = skewed(300)  # one tuple per second
     scheme = scheme_for(name, 5, stream.key_ids)
     (without,) = simulate(stream, [scheme], sources=2)
     (with_queues,) = simulate(stream, [scheme], sources=2, queues=Queues())
@@ -252,7 +252,7 @@ def test_a_long_run_says_that_its_percentiles_come_from_buckets(monkeypatch):
 
 
 def test_recent_utilisation_is_of_its_own_stretch_whatever_came_before():
-    """A long pause, then a tuple a second for a worker that can do two."""
+    """A long pause, then one tuple per second for a worker that can do two."""
     times = (0.0, *(1000.0 + i for i in range(95)))
     (result,) = simulate(skewed(96, times=times), [make("hash", 1)], queues=Queues(capacity=2.0), samples=6)
     assert [sample.tuples for sample in result.queue_samples] == [16, 32, 48, 64, 80, 96]

@@ -183,7 +183,7 @@ def test_before_the_first_probe_nothing_changes():
 
 
 def test_a_probe_overwrites_every_estimate_with_the_true_load():
-    stream = skewed(300)  # a tuple a second: with a probe before each of them every source knows what the oracle knows
+    stream = skewed(300)  # one tuple per second: a probe before each, so every source knows what the oracle knows
     (probed,) = simulate(stream, [make("pkg", 5)], sources=3, estimation="probe:1", oracle=True)
     assert probed.agreement == 1.0
     (local,) = simulate(stream, [make("pkg", 5)], sources=3, oracle=True)

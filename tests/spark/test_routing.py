@@ -77,10 +77,10 @@ def test_an_empty_frame_and_more_workers_than_rows(words: DataFrame) -> None:
 
 
 def test_only_the_salt_is_added(words: DataFrame) -> None:
-    df = online(words, "word", 16, salt="slot")
+    df = online(words, "word", 16, salt="choice")
     assert df.schema.fields[:-1] == words.schema.fields
-    assert df.schema["slot"].dataType.simpleString() == "int"
-    without = df.drop("slot").toArrow().sort_by("row")
+    assert df.schema["choice"].dataType.simpleString() == "int"
+    without = df.drop("choice").toArrow().sort_by("row")
     assert without.equals(words.toArrow().sort_by("row"))
 
 
@@ -151,7 +151,7 @@ def test_bad_input_is_refused_on_the_driver(odd_columns: DataFrame, case: str) -
     if case == "a Column":  # which only a running Spark can make
         arguments = {"keys": F.col("word")}
     with pytest.raises(InputError, match=message):
-        salted(odd_columns, **{"keys": "word", "workers": 16, "salt": "slot", **arguments})
+        salted(odd_columns, **{"keys": "word", "workers": 16, "salt": "choice", **arguments})
 
 
 def test_a_name_that_two_columns_have(words: DataFrame) -> None:

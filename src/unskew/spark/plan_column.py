@@ -56,8 +56,8 @@ def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
 def with_joined_salt(df: DataFrame, columns: list[Column], turn: Column, plan: Plan, salt: str) -> DataFrame:
     """`df` with the salt that `plan` gives to each row, by a broadcast join with its hot keys."""
     key, places = (free_name(df, f"__unskew_{part}") for part in ("key", "places"))
-    entries = [(int(np.uint64(hot.key_id).view(np.int64)), list(hot.salts)) for hot in plan.hot_keys]
-    table = df.sparkSession.createDataFrame(entries, f"{key} bigint, {places} array<int>")
+    rows = [(int(np.uint64(hot.key_id).view(np.int64)), list(hot.salts)) for hot in plan.hot_keys]
+    table = df.sparkSession.createDataFrame(rows, f"{key} bigint, {places} array<int>")
     joined = df.join(F.broadcast(table), key_id(*columns) == F.col(key), "left")
     place = F.get(F.col(places), turn % F.size(places))
     return joined.withColumn(salt, F.coalesce(place, F.lit(plan.cold_salt))).drop(key, places)

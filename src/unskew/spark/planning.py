@@ -76,8 +76,8 @@ def name_and_parameters(scheme: str | Scheme) -> tuple[str, dict[str, Any]]:
     """What a plan is made of: the name of the scheme, and the parameters that an object brings."""
     if isinstance(scheme, str):
         return scheme, {}
-    entry = registration_of(scheme)
-    return entry.name, {name: getattr(scheme, name) for name in entry.parameters}
+    registration = registration_of(scheme)
+    return registration.name, {name: getattr(scheme, name) for name in registration.parameters}
 
 
 def require_same_workers(what: str, its: int, workers: int) -> None:

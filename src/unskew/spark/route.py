@@ -170,13 +170,13 @@ class Route:
             return False
         if isinstance(self.scheme, Feedback):
             return True
-        entry = self._registration
-        fitted = entry.offline and not isinstance(self._scheme, str)  # has its table already, and can only look it up
-        able = (ONLINE,) if fitted else entry.modes
+        registration = self._registration
+        fitted = registration.offline and not isinstance(self._scheme, str)  # has its table
+        able = (ONLINE,) if fitted else registration.modes
         if not able:
-            make(entry.name, 1)  # says that an offline scheme must be made with fit
+            make(registration.name, 1)  # says that an offline scheme must be made with fit
         if self.mode != AUTO and self.mode not in able:
-            raise InputError(f"mode: {entry.name} can be {' or '.join(able)}, not {self.mode!r}")
+            raise InputError(f"mode: {registration.name} can be {' or '.join(able)}, not {self.mode!r}")
         return (able[0] if self.mode == AUTO else self.mode) == ONLINE
 
     def _check_feedback(self) -> None:
