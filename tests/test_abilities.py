@@ -150,3 +150,31 @@ def test_many_sources_wait_hardly_longer_than_one(scheme, most):
 def test_a_source_is_a_whole_number(source):
     with pytest.raises(InputError, match=r"^source: must be an integer from 0 to 2147483647, not "):
         Router(make("pkg", 4), source=source)
+
+
+def test_a_worker_half_needs_its_kernel_and_its_methods():
+    def execute(scheme, states, worker, key, seconds, source, ticket):
+        return 0
+
+    def choose(scheme, state, key, now):
+        return 0
+
+    def choose_by_cost(scheme, state, key, now, cost):
+        return 0
+
+    rule = "needs both, the methods of Conversing and the kernel execute, or neither$"
+    with pytest.raises(InputError, match=rule):
+        register("odd", choose=choose, execute=execute, paper="", when="")(Good)
+    methods = {
+        "new_worker_states": lambda self, workers, sources: None,
+        "tell": lambda self, states, worker: None,
+        "reply": lambda self, states, worker, source, ticket: None,
+        "hear": lambda self, state, worker, message: None,
+        "may_ask": lambda self, state: False,
+        "quiet_for": lambda self, states: None,
+    }
+    with pytest.raises(InputError, match=rule):
+        register("odd", choose=choose, paper="", when="")(with_members(**methods))
+    with pytest.raises(InputError, match="cannot both be told costs and have a worker half"):
+        register("odd", choose=choose_by_cost, execute=execute, paper="", when="")(with_members(**methods))
+    assert "odd" not in SCHEMES

@@ -18,11 +18,13 @@ from unskew.schemes.cg import ConsistentGrouping
 from unskew.schemes.d_choices import DChoices
 from unskew.schemes.fanout import Fanout, follow_plan
 from unskew.schemes.fish import Fish
+from unskew.schemes.full_knowledge import FullKnowledge
 from unskew.schemes.hash import Hash
 from unskew.schemes.off_greedy import OffGreedy
 from unskew.schemes.on_greedy import OnGreedy
 from unskew.schemes.pkg import PartialKey
 from unskew.schemes.porc import RandomChoices
+from unskew.schemes.posg import Posg
 from unskew.schemes.potc import StaticPotc
 from unskew.schemes.random_two import RandomTwo
 from unskew.schemes.shuffle import Shuffle
@@ -37,12 +39,14 @@ __all__ = [
     "Fanout",
     "Fish",
     "Frequencies",
+    "FullKnowledge",
     "Hash",
     "InputError",
     "OffGreedy",
     "OnGreedy",
     "PartialKey",
     "Plan",
+    "Posg",
     "RandomChoices",
     "RandomTwo",
     "Router",

@@ -1,9 +1,10 @@
 """The contract of a scheme: what each one has, and what it may be able to do besides.
 
-A *scheme* is a NamedTuple of parameters with a kernel ``choose(scheme, state, key_id, now) -> worker``. Everything else
-that a scheme can do is an *ability*: one of the small protocols below. A scheme has an ability when its class defines
-the methods of that protocol; nothing has to be declared twice. `registry.register` calls `check_class`, which refuses
-a public method that no ability knows, or one with other parameters, so that a misspelt method cannot be overlooked.
+A *scheme* is a NamedTuple of parameters with a kernel ``choose(scheme, state, key_id, now) -> worker``. A kernel with a
+fifth parameter, ``cost``, is told the cost of each tuple. Everything else that a scheme can do is an *ability*: one of
+the small protocols below. A scheme has an ability when its class defines the methods of that protocol; nothing has to
+be declared twice. `registry.register` calls `check_class`, which refuses a public method that no ability knows, or one
+with other parameters, so that a misspelt method cannot be overlooked.
 """
 
 import difflib
@@ -25,6 +26,9 @@ Times = npt.NDArray[np.float64]  # seconds
 Workers = npt.NDArray[np.int32]  # indices of workers
 Sources = npt.NDArray[np.int32]  # numbers of sources
 Loads = npt.NDArray[np.int64]  # tuples per worker
+Tickets = npt.NDArray[np.int64]  # what tuples carry for their workers; 0 for nothing
+
+TELLS_ALL, REPLIES = 1, 2  # what a worker half returns, or their sum: it has a message for all sources, for the sender
 
 
 class Scheme(Protocol):
@@ -84,6 +88,40 @@ class Listening(Protocol):
         """Take in what workers report, by changing the state's arrays in place."""
 
 
+class Conversing(Protocol):
+    """It has a *worker half*: its workers learn from what they execute, and have messages for its sources.
+
+    Its second kernel, ``execute(scheme, states, worker, key_id, seconds, source, ticket) -> int``, takes in a tuple
+    that the worker has executed in so many seconds. It returns 0, or what the worker has to tell now: ``TELLS_ALL``,
+    ``REPLIES`` (to the source of this tuple), or their sum. A source asks by a *ticket*, a whole number above 0 that
+    travels with a tuple: ``choose`` returns ``(worker, ticket)``. What carries messages and tickets knows no scheme.
+    """
+
+    def new_worker_states(self, workers: int, sources: int) -> Any:
+        """The states of so many workers in one NamedTuple of arrays, each with a row per worker, or shared by all."""
+
+    def tell(self, states: Any, worker: int) -> Any:
+        """What the worker tells all sources, once `execute` has returned ``TELLS_ALL``.
+
+        A NamedTuple of numbers and arrays that shares no memory with the states, which it may change.
+        """
+
+    def reply(self, states: Any, worker: int, source: int, ticket: int) -> Any:
+        """What the worker replies to a source whose tuple carried `ticket`, once `execute` has returned ``REPLIES``."""
+
+    def hear(self, state: Any, worker: int, message: Any) -> None:
+        """Take in what a worker tells, by changing the state's arrays in place."""
+
+    def may_ask(self, state: Any) -> bool:
+        """Whether the next tuple may carry a ticket. Only `hear` and such a tuple itself change the answer."""
+
+    def quiet_for(self, states: Any) -> Loads:
+        """How many tuples each worker must execute before it can have something to tell that nobody asked: at least 1.
+
+        It may have it with the last of them. Simulations need not stop before.
+        """
+
+
 class Resizable(Protocol):
     """It follows workers that come and go by rules of its own; `resizing.resize` has those for simple schemes."""
 
@@ -124,6 +162,7 @@ ABILITIES: tuple[type, ...] = (
     Plannable,
     Growing,
     Listening,
+    Conversing,
     Resizable,
     LoadAware,
     Staggered,

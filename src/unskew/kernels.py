@@ -1,6 +1,6 @@
 """Compiles the project's inner loops.
 
-``kernel`` compiles one function. ``loop_over`` makes the batch loop of one scheme: Numba never caches a loop that gets
+``kernel`` compiles one function. ``loop_over`` makes a batch loop of one scheme: Numba never caches a loop that gets
 its kernel as an argument, so the loop's source is compiled once for each scheme, as if it stood in the scheme's file.
 
 What is compiled is kept on disk (`kernel_cache`).
@@ -35,16 +35,16 @@ def inlined(function: Function) -> Function:
     return _compile(function, _nrt=False, inline="always")
 
 
-def loop_over(source: str, name: str, choose: Callable[..., Any]) -> Callable[..., Any]:
-    """The loop `source` (which defines a function ``loop`` that calls ``choose``), compiled for one scheme.
+def loop_over(source: str, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
+    """The loop `source` (which defines a function ``loop`` that calls ``step``), compiled for one scheme.
 
-    It takes the file and module of `choose`, so that Numba caches it like a function that is written there.
+    It takes the file and module of `step`, so that Numba caches it like a function that is written there.
     """
-    python_choose = getattr(choose, "py_func", choose)
-    namespace = {"__name__": python_choose.__module__, "choose": choose}
-    code = compile(source.replace("def loop(", f"def {name}("), python_choose.__code__.co_filename, "exec")
+    python_step = getattr(step, "py_func", step)
+    namespace = {"__name__": python_step.__module__, "step": step}
+    code = compile(source.replace("def loop(", f"def {name}("), python_step.__code__.co_filename, "exec")
     exec(code, namespace)  # our own constant source; see the module's docstring for why
-    options = getattr(choose, "targetoptions", {})  # of a user's own choice where Numba alone has compiled it
+    options = getattr(step, "targetoptions", {})  # of a user's own choice where Numba alone has compiled it
     return _compile(cast(Callable[..., Any], namespace[name]), source, _nrt=options.get("_nrt", True))
 
 

@@ -3,6 +3,7 @@
 To add a scheme, write one file in ``schemes/``; importing ``unskew.schemes`` imports all of them.
 """
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,15 +11,35 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from unskew.contract import Offline, Plannable, Scheme, can, check_class
+from unskew.contract import Conversing, Offline, Plannable, Scheme, can, check_class
 from unskew.errors import InputError, InputTypeError
+from unskew.hashing import frozen
 from unskew.kernels import kernel, loop_over
 from unskew.plan import PLANNERS
 
 BATCH_LOOP = """
 def loop(scheme, state, key_ids, times, chosen):
     for i in range(len(key_ids)):
-        chosen[i] = choose(scheme, state, key_ids[i], times[i])
+        chosen[i] = step(scheme, state, key_ids[i], times[i])
+"""
+COST_LOOP = """
+def loop(scheme, state, key_ids, times, costs, chosen):
+    for i in range(len(key_ids)):
+        chosen[i] = step(scheme, state, key_ids[i], times[i], costs[i])
+"""
+TICKET_LOOP = """
+def loop(scheme, state, key_ids, times, tickets, chosen):
+    for i in range(len(key_ids)):
+        chosen[i], tickets[i] = step(scheme, state, key_ids[i], times[i])
+"""
+EXECUTE_LOOP = """
+def loop(scheme, states, workers, key_ids, seconds, sources, tickets, i):
+    while i < len(key_ids):
+        told = step(scheme, states, workers[i], key_ids[i], seconds[i], sources[i], tickets[i])
+        i += 1
+        if told:
+            return i, told
+    return i, 0
 """
 
 
@@ -31,6 +52,12 @@ class Registration:
     choose: Callable[..., int]
     paper: str
     when: str
+    execute: Callable[..., int] | None = None
+
+    @cached_property  # routers ask for every batch
+    def knows_cost(self) -> bool:
+        """Whether its kernel is told the cost of each tuple."""
+        return len(inspect.signature(getattr(self.choose, "py_func", self.choose)).parameters) == 5
 
     @property
     def offline(self) -> bool:
@@ -48,18 +75,27 @@ class Registration:
         return {} if self.offline else dict(self.type._field_defaults)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "loop"}  # compiled where it arrives
+        loops = ("loop", "execute_loop")  # compiled where it arrives
+        return {name: value for name, value in self.__dict__.items() if name not in loops}
 
     @cached_property
     def loop(self) -> Callable[..., None]:
-        return loop_over(BATCH_LOOP, f"route_{self.name}", self.choose)
+        source = COST_LOOP if self.knows_cost else BATCH_LOOP if self.execute is None else TICKET_LOOP
+        return loop_over(source, f"route_{self.name}", self.choose)
+
+    @cached_property
+    def execute_loop(self) -> Callable[..., tuple[int, int]]:
+        assert self.execute is not None
+        return loop_over(EXECUTE_LOOP, f"execute_{self.name}", self.execute)
 
 
 SCHEMES: dict[str, Registration] = {}
 SchemeType = TypeVar("SchemeType", bound=type)
 
 
-def register(name: str, *, choose: Callable[..., int], paper: str, when: str) -> Callable[[SchemeType], SchemeType]:
+def register(
+    name: str, *, choose: Callable[..., Any], paper: str, when: str, execute: Callable[..., int] | None = None
+) -> Callable[[SchemeType], SchemeType]:
     """Enter a scheme under a name, as a decorator of its class.
 
     The class is checked (`contract.check_class`): its public methods must be those of the contract.
@@ -69,11 +105,14 @@ def register(name: str, *, choose: Callable[..., int], paper: str, when: str) ->
     name
         What users call the scheme; an identifier.
     choose
-        Its kernel, ``choose(scheme, state, key_id, now) -> worker``.
+        Its kernel, ``choose(scheme, state, key_id, now) -> worker``. One that must know the cost of a tuple takes
+        ``(scheme, state, key_id, now, cost)``. That of a scheme with a worker half returns ``(worker, ticket)``.
     paper
         Where it comes from.
     when
         One line on when to use it.
+    execute
+        The kernel of its worker half, where it has one; see `contract.Conversing`.
 
     Examples
     --------
@@ -103,13 +142,21 @@ def register(name: str, *, choose: Callable[..., int], paper: str, when: str) ->
         if known is not None and _address(known.type) != _address(cls):
             raise InputError(f"scheme: the name {name!r} is taken by {known.type.__qualname__}")
         check_class(cls)
-        compiled = choose if hasattr(choose, "py_func") else kernel(choose)
-        SCHEMES[name] = Registration(name, cls, compiled, paper, when)
+        entry = Registration(name, cls, _compiled(choose), paper, when, None if execute is None else _compiled(execute))
+        if can(cls, Conversing) != (execute is not None):
+            raise InputError(f"scheme: {name} needs both, the methods of Conversing and the kernel execute, or neither")
+        if execute is not None and entry.knows_cost:
+            raise InputError(f"scheme: {name} cannot both be told costs and have a worker half")
+        SCHEMES[name] = entry
         if can(cls, Plannable):
             PLANNERS.add(name)
         return cls
 
     return enter
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    return function if hasattr(function, "py_func") else kernel(function)
 
 
 def adopt(sent: Registration) -> None:
@@ -175,3 +222,11 @@ def make(name: str, workers: int, **parameters: Any) -> Scheme:
 def plain(scheme: Any) -> Any:
     """The scheme with Python's integers for numpy's, whose products may overflow."""
     return type(scheme)(*(int(value) if isinstance(value, np.integer) else value for value in scheme))
+
+
+def for_kernels(scheme: Any) -> Any:
+    """The scheme with floats for all numbers that may be one, so that one loop is compiled, and arrays read-only."""
+    kinds = getattr(type(scheme), "__annotations__", {})
+    floats = {name for name in scheme._fields if kinds.get(name) in (float, "float")}
+    arrays = {name: frozen(value) for name, value in scheme._asdict().items() if isinstance(value, np.ndarray)}
+    return scheme._replace(**arrays, **{name: float(getattr(scheme, name)) for name in floats})

@@ -11,11 +11,23 @@ from typing import Any
 import numpy as np
 
 from unskew.checks import MOST_WORKERS, require_integer
-from unskew.contract import Growing, Listening, LoadAware, Loads, Scheme, Staggered, Times, Workers, can
+from unskew.contract import (
+    Conversing,
+    Growing,
+    Listening,
+    LoadAware,
+    Loads,
+    Scheme,
+    Staggered,
+    Tickets,
+    Times,
+    Workers,
+    can,
+)
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, frozen, require_key_ids
 from unskew.members import Names, require_members
-from unskew.registry import plain, registration_of
+from unskew.registry import for_kernels, plain, registration_of
 from unskew.resizing import resize
 from unskew.states import check_state, from_bytes, to_bytes
 from unskew.worker_report import WorkerReport, checked_report
@@ -64,7 +76,7 @@ class Router:
         members = None if members is None else require_members(members, MOST_WORKERS)
         if members is not None and len(members) != scheme.workers:
             raise InputError(f"members: must be one name per worker ({scheme.workers}), not {len(members)}")
-        self.state, self._members, self.scheme = state, members, _for_kernels(scheme)
+        self.state, self._members, self.scheme = state, members, for_kernels(scheme)
 
     @property
     def members(self) -> Names:
@@ -93,6 +105,22 @@ class Router:
                 self.scheme.observe(self.state, checked)
 
     @property
+    def converses(self) -> bool:
+        """Whether the scheme has a worker half; see `WorkerHalf`."""
+        return can(self.scheme, Conversing)
+
+    def hear(self, worker: int, message: Any) -> None:
+        """Tell the scheme what the worker half of the worker at index `worker` has to tell."""
+        require_integer("worker", worker, 0, self.scheme.workers - 1)
+        with self._one_at_a_time:
+            self.scheme.hear(self.state, worker, message)
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether the next tuple may carry a ticket."""
+        return self.converses and bool(self.scheme.may_ask(self.state))
+
+    @property
     def estimates_load(self) -> bool:
         """Whether `probe` has any effect."""
         return can(self.scheme, LoadAware)
@@ -107,26 +135,37 @@ class Router:
         with self._one_at_a_time:
             self.scheme.load_of(self.state)[:] = true
 
-    def route(self, key_ids: KeyIds, times: Times | None = None) -> Workers:
+    def route(self, key_ids: KeyIds, times: Times | None = None, costs: Times | None = None) -> Workers:
         """The worker of each tuple, in order. `times` are seconds; left out, all are 0.
 
-        Cutting a batch in two never changes an answer.
+        `costs` are for schemes that are told the cost of each tuple; left out, each costs 1. Cutting a batch in two
+        never changes an answer.
         """
+        return self.send(key_ids, times, costs)[0]
+
+    def send(
+        self, key_ids: KeyIds, times: Times | None = None, costs: Times | None = None
+    ) -> tuple[Workers, Tickets | None]:
+        """The worker of each tuple as `route` tells it, and the ticket that it carries: None where the scheme has no
+        worker half."""
         ids = require_key_ids(key_ids)
-        moments = np.zeros(len(ids)) if times is None else _numbers(times)
-        if moments.shape != ids.shape:
-            raise InputError(f"times: must have one number per tuple ({len(ids)}), not shape {moments.shape}")
-        moments = frozen(moments)
+        moments = _per_tuple("times", times, len(ids), 0.0)
         chosen = np.empty(len(ids), np.int32)
+        tickets = np.zeros(len(ids), np.int64) if self._registration.execute is not None else None
+        columns = [ids, moments]
+        if self._registration.knows_cost:
+            columns.append(_costs(costs, len(ids)))
+        if tickets is not None:
+            columns.append(tickets)
         with self._one_at_a_time:
             for part in self._parts(len(ids)):
-                self._registration.loop(self.scheme, self.state, ids[part], moments[part], chosen[part])
+                self._registration.loop(self.scheme, self.state, *(c[part] for c in columns), chosen[part])
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.scheme.workers:
             wrong = chosen.min() if chosen.min() < 0 else chosen.max()
             raise InputError(
                 f"scheme: {self._registration.name} chose worker {wrong}, not one of 0..{self.scheme.workers - 1}"
             )
-        return chosen
+        return chosen, tickets
 
     def _parts(self, tuples: int) -> Iterable[slice]:
         """The whole batch at once, or in steps between which a growing state is given room."""
@@ -150,16 +189,20 @@ class Router:
         return cls(scheme, from_bytes(scheme, data), members)
 
 
-def _for_kernels(scheme: Any) -> Any:
-    """The scheme with floats for all numbers that may be one, so that one loop is compiled, and arrays read-only."""
-    kinds = getattr(type(scheme), "__annotations__", {})
-    floats = {name for name in scheme._fields if kinds.get(name) in (float, "float")}
-    arrays = {name: frozen(value) for name, value in scheme._asdict().items() if isinstance(value, np.ndarray)}
-    return scheme._replace(**arrays, **{name: float(getattr(scheme, name)) for name in floats})
-
-
-def _numbers(times: Any) -> Times:
-    array = np.asarray(times)
+def _per_tuple(name: str, given: Any, tuples: int, default: float) -> Times:
+    if given is None:
+        return frozen(np.full(tuples, default))
+    array = np.asarray(given)
     if array.dtype.kind not in "iuf":
-        raise InputTypeError(f"times: must be numbers of seconds, not {array.dtype}")
-    return array.astype(np.float64, copy=False)
+        raise InputTypeError(f"{name}: must be numbers of seconds, not {array.dtype}")
+    if array.shape != (tuples,):
+        raise InputError(f"{name}: must have one number per tuple ({tuples}), not shape {array.shape}")
+    return frozen(array.astype(np.float64, copy=False))
+
+
+def _costs(given: Any, tuples: int) -> Times:
+    costs = _per_tuple("costs", given, tuples, 1.0)
+    wrong = costs[~((costs >= 0) & (costs < np.inf))]
+    if len(wrong):
+        raise InputError(f"costs: must be finite numbers from 0 on, not {wrong[0]}")
+    return costs

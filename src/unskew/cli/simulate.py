@@ -13,7 +13,7 @@ from rich.table import Table
 from unskew import simulate as simulator
 from unskew.cli.choosing import make_queues, make_schemes
 from unskew.cli.output import console, group_size, notes, print_json, progress_bar, sparkline
-from unskew.contract import Listening, Scheme, can
+from unskew.contract import Conversing, Listening, Scheme, can
 from unskew.plan import Frequencies
 from unskew.plots import check_picture, new_figure, save_runs
 from unskew.registry import lookup, registration_of
@@ -142,7 +142,8 @@ def simulate(
 
 def _remark(results: Sequence[Result], schemes: Sequence[Scheme], queues: Queues | None) -> None:
     """Say what the user may not have meant."""
-    deaf = [registration_of(scheme).name for scheme in schemes if can(scheme, Listening)]
+    listening = [scheme for scheme in schemes if can(scheme, Listening) or can(scheme, Conversing)]
+    deaf = [registration_of(scheme).name for scheme in listening]
     if deaf and queues is None:
         listen = f"{', '.join(dict.fromkeys(deaf))} {'listens' if len(set(deaf)) == 1 else 'listen'} to workers"
         hears = "hears" if len(set(deaf)) == 1 else "hear"

@@ -3,6 +3,7 @@
 from unskew.simulate.estimation import Estimation, parse_estimation
 from unskew.simulate.events import Event, parse_event
 from unskew.simulate.load import Sample
+from unskew.simulate.messaging import Delivery
 from unskew.simulate.queue_metrics import QueueSample
 from unskew.simulate.queues import Queues
 from unskew.simulate.result import Result
@@ -10,6 +11,7 @@ from unskew.simulate.simulator import FEEDS, count_keys, simulate
 
 __all__ = [
     "FEEDS",
+    "Delivery",
     "Estimation",
     "Event",
     "QueueSample",

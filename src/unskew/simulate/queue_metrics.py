@@ -18,7 +18,7 @@ from unskew.contract import Sources, Times, Workers
 from unskew.members import Names
 from unskew.simulate.latency import NOTHING, Snapshot
 from unskew.simulate.queues import Capacities, Queues
-from unskew.simulate.workers import QueuedWorkers
+from unskew.simulate.workers import Letters, QueuedWorkers
 
 
 class QueueSample(NamedTuple):
@@ -81,11 +81,18 @@ class QueueRun:
     """The queues of one run: `workers` workers at the start, `names` in all, those that join later included."""
 
     def __init__(
-        self, queues: Queues, workers: int, names: int, listening_sources: int, mean_cost: float | None = None
+        self,
+        queues: Queues,
+        workers: int,
+        names: int,
+        listening_sources: int,
+        mean_cost: float | None = None,
+        lettered: bool = False,
     ) -> None:
         self._capacity = queues.capacities(names)
         self.rate = queues.rate_for(workers, self._capacity, mean_cost)
-        self.workers = QueuedWorkers(1.0 / self._capacity, queues.bound, listening_sources, mean_cost is not None)
+        costed = mean_cost is not None
+        self.workers = QueuedWorkers(1.0 / self._capacity, queues.bound, listening_sources, costed, lettered)
         self._bound = queues.bound
         self._tuples = 0
         self._start = self._time = 0.0  # of the first and of the latest arrival
@@ -93,11 +100,18 @@ class QueueRun:
         self._left = np.full(names, np.inf)
         self._last_look: tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]] | None = None  # work, presence
 
-    def serve(self, names: Workers, times: Times, sources: Sources, costs: Times | None = None) -> None:
+    def serve(
+        self,
+        names: Workers,
+        times: Times,
+        sources: Sources,
+        costs: Times | None = None,
+        letters: Letters | None = None,
+    ) -> None:
         """At least one tuple arrives, at the workers called `names`; `sources` may be empty where no source listens."""
         if not self._tuples:
             self._start = float(times[0])
-        self.workers.serve(names, times, sources, costs)
+        self.workers.serve(names, times, sources, costs, letters)
         self._tuples += len(names)
         self._time = float(times[-1])
 

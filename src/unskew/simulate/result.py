@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from unskew.simulate.load import Sample
+from unskew.simulate.messaging import Delivery
 from unskew.simulate.queue_metrics import QueueSample
 
 
@@ -83,6 +84,8 @@ class Result:
     queue_samples: list[QueueSample] | None = field(default=None, repr=False)
     # where there are queues, events or probes, which follow the latest time seen
     late: int | None = None  # tuples with a time before an earlier one's; with a rate there are none
+    # where the scheme has a worker half: what was carried between workers and sources
+    messages: list[Delivery] | None = field(default=None, repr=False)
     # where tuples have costs
     work: list[float] | None = field(default=None, repr=False)  # cost of what each worker got, by name
     work_max_over_mean: float | None = None  # highest over mean of it, in the sense of `max_over_mean`
@@ -93,6 +96,7 @@ class Result:
         return asdict(self) | {
             "samples": [sample._asdict() for sample in self.samples],
             "queue_samples": queue_samples,
+            "messages": None if self.messages is None else [message._asdict() for message in self.messages],
         }
 
     @classmethod
@@ -101,4 +105,6 @@ class Result:
         samples = [Sample(**sample) for sample in values["samples"]]
         queued = values["queue_samples"]
         queue_samples = None if queued is None else [QueueSample(**sample) for sample in queued]
-        return cls(**(values | {"samples": samples, "queue_samples": queue_samples}))
+        told = values["messages"]
+        messages = None if told is None else [Delivery(**message) for message in told]
+        return cls(**(values | {"samples": samples, "queue_samples": queue_samples, "messages": messages}))

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unskew.contract import Described, Scheme, Sources, Workers, can
+from unskew.contract import Described, Scheme, Sources, Tickets, Workers, can
 from unskew.errors import InputError
 from unskew.registry import registration_of
 from unskew.router import Router
@@ -19,6 +19,7 @@ from unskew.simulate.crew import Crew
 from unskew.simulate.estimation import Estimation
 from unskew.simulate.events import Event, names_needed
 from unskew.simulate.load import Load, Sample, Work
+from unskew.simulate.messaging import Messaging
 from unskew.simulate.metrics import KeyCounter, Replicas, Rows, replicas_lower_bound
 from unskew.simulate.queue_metrics import Look, QueueRun
 from unskew.simulate.queues import Queues, parse_capacity
@@ -28,6 +29,9 @@ from unskew.simulate.result import Result
 from unskew.simulate.sampling import Sampling
 from unskew.simulate.tuples import Tuples
 from unskew.simulate.workers import NO_SOURCES
+from unskew.worker_half import WorkerHalf
+
+NO_TICKETS = np.zeros(0, np.int64)
 
 
 class Setting(NamedTuple):
@@ -59,12 +63,18 @@ class Run:
         self._work = None if setting.mean_cost is None else Work(names)
         self._replicas = Replicas(names) if setting.replicas else None
         self._listening = setting.queues is not None and self._routers[0].listens
-        if self._listening and setting.oracle:
+        self._conversing = setting.queues is not None and self._routers[0].converses
+        if (self._listening or self._conversing) and setting.oracle:
             raise InputError("oracle: a scheme that listens to workers has none: the oracle sends them no tuples")
         self._queues = None
         if setting.queues is not None:
             listeners = len(self._routers) if self._listening else 0
-            self._queues = QueueRun(setting.queues, scheme.workers, names, listeners, setting.mean_cost)
+            told = setting.mean_cost, self._conversing
+            self._queues = QueueRun(setting.queues, scheme.workers, names, listeners, *told)
+        self._messaging = None
+        if self._queues is not None and setting.queues is not None and self._conversing:
+            half = WorkerHalf(scheme, names, len(self._routers))
+            self._messaging = Messaging(self._routers, self._queues.workers, half, setting.queues.feedback_delay)
         rehearse(scheme, setting.events, None if self._queues is None else self._queues.rate)
         self._sampling: Sampling[tuple[Sample, Look | None]] = Sampling(setting.samples, setting.length)
         self._took_place: list[str] = []
@@ -79,6 +89,8 @@ class Run:
         if self._queues is not None and self._setting.queues is not None and self._listening:
             reporting = Reporting(self._routers, self._queues.workers, self._setting.queues.feedback_delay)
             items += [reporting, reporting.deliveries]
+        if self._messaging is not None:
+            items.append(self._messaging)
         events = self._setting.events
         if events:
             numbered = [(e.after, partial(self._change, e)) for e in events if e.after is not None]
@@ -109,7 +121,7 @@ class Run:
             self._agenda.let_happen(start)
             stop = self._agenda.next_cut(start)
             part = chunk.part(start, stop)
-            chosen = self._route(part)
+            chosen, tickets = self._route(part)
             names[start:stop] = self._crew.names_of(chosen)
             senders = self._senders(part)
             for piece in self._sampling.pieces(stop - start):
@@ -117,7 +129,8 @@ class Run:
                 if self._queues is not None:
                     arriving = slice(start + piece.start, start + piece.stop)
                     costs = None if part.costs is None else part.costs[piece]
-                    self._queues.serve(names[arriving], now[arriving], senders[piece], costs)
+                    letters = None if self._messaging is None else (part.ids[piece], tickets[piece])
+                    self._queues.serve(names[arriving], now[arriving], senders[piece], costs, letters)
                 if self._sampling.is_due:
                     self._sampling.keep(self._look())
             if self._work is not None and part.costs is not None:
@@ -127,21 +140,28 @@ class Run:
             self._replicas.add(rows, names, keys)
         self._seconds += clock.perf_counter() - started
 
-    def _route(self, part: Tuples) -> Workers:
-        """The worker, by index, that the source of each tuple chooses."""
+    def _route(self, part: Tuples) -> tuple[Workers, Tickets]:
+        """The worker, by index, that the source of each tuple chooses, and the ticket that the tuple carries."""
+        tickets = NO_TICKETS
         if len(self._routers) == 1:
-            chosen = self._routers[0].route(part.ids, part.times)
+            chosen, sent = self._routers[0].send(part.ids, part.times, part.costs)
+            tickets = tickets if sent is None else sent
         else:
             chosen = np.empty(len(part.ids), np.int32)
+            if self._messaging is not None:
+                tickets = np.zeros(len(part.ids), np.int64)
             for router, mine in zip(self._routers, part.positions_by_source(len(self._routers)), strict=True):
-                chosen[mine] = router.route(part.ids[mine], part.times[mine])
+                costs = None if part.costs is None else part.costs[mine]
+                chosen[mine], sent = router.send(part.ids[mine], part.times[mine], costs)
+                if self._messaging is not None and sent is not None:
+                    tickets[mine] = sent
         if self._oracle is not None:
-            self._agreed += int((chosen == self._oracle.route(part.ids, part.times)).sum())
-        return chosen
+            self._agreed += int((chosen == self._oracle.route(part.ids, part.times, part.costs)).sum())
+        return chosen, tickets
 
     def _senders(self, part: Tuples) -> Sources:
         """The source of each tuple, where several listen; else none need be told apart."""
-        several = self._listening and len(self._routers) > 1
+        several = (self._listening or self._conversing) and len(self._routers) > 1
         return part.source_of_each(len(self._routers)) if several else NO_SOURCES
 
     def _look(self) -> tuple[Sample, Look | None]:
@@ -225,6 +245,7 @@ class Run:
             events=self._took_place if self._setting.events else None,
             **({} if self._queues is None else self._queues.finish(self._crew.ever, queue_looks)),
             late=None if self._clock is None else self._clock.late,
+            messages=None if self._messaging is None else self._messaging.log,
             work=None if self._work is None else self._work.by_name[: self._crew.ever].tolist(),
             work_max_over_mean=None if self._work is None else self._work.max_over_mean(self._crew.names),
         )

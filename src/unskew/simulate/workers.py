@@ -13,7 +13,7 @@ Arrays are by worker name. A kernel settles a worker, that is, accounts for what
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,25 @@ from unskew.simulate.latency import Latencies, note
 NO_SOURCES = np.zeros(0, np.int32)
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Letters = tuple[npt.NDArray[np.uint64], Ints]  # key ids and tickets, for worker halves
+
+
+class Executed(NamedTuple):
+    """Tuples that workers have executed, for worker halves: those of one worker in order."""
+
+    number: Ints  # [1] how many
+    worker: Ints  # [room]
+    key: npt.NDArray[np.uint64]
+    seconds: Floats  # that it took
+    source: Ints
+    ticket: Ints
+    time: Floats  # when it was done, by the workers' clock
+
+
+def room_for(tuples: int) -> Executed:
+    """Nothing executed yet, and room for so many."""
+    whole, real = np.zeros((3, tuples), np.int64), np.zeros((2, tuples))
+    return Executed(np.zeros(1, np.int64), whole[0], np.zeros(tuples, np.uint64), real[0], whole[1], whole[2], real[1])
 
 
 class Lines(NamedTuple):
@@ -45,21 +64,26 @@ class Lines(NamedTuple):
     after: npt.NDArray[np.int32]  # [nodes] the next one in its queue, or in the list of free nodes
     free: npt.NDArray[np.int32]  # [2] first free node, number of free nodes
     cost: Floats  # [nodes] of the tuple; none where tuples have no costs
+    key: npt.NDArray[np.uint64]  # [nodes] its key; none where no worker half asks for it
+    ticket: Ints  # [nodes] what it carries for the worker half; none where there is none
+    asked: Ints  # [names] tuples with a ticket at the worker
+    turn: Floats  # [names] since when the worker has worked at its first tuple, for worker halves
     came: Floats  # [names] cost of all tuples that came; 0 where they have none
     went: Floats  # [names] cost of all tuples that are done
 
 
 @kernel
-def _advance(lines, record, workers, times, arriving, sources, bound, costs):
+def _advance(lines, record, workers, times, arriving, sources, bound, costs, letters, executed):
     """Account for what worker `workers[i]` has finished by `times[i]`, and put a tuple that arrives then in its queue.
 
     `times` are by the stream's clock, which stands still while the queue of the tuple's worker is full, but from the
     first arrival on. With `arriving` False nothing arrives. Arrays and running values are taken out of the tuples once,
-    before the loop: it is the inmost one of every run with queues. `costs` is None where tuples have none: Numba then
-    compiles a loop without a trace of them.
+    before the loop: it is the inmost one of every run with queues. `costs` are None where tuples have none; `letters`
+    (key ids and tickets) and `executed` are None where there is no worker half: Numba then compiles a loop without a
+    trace of them.
     """
     (service, waiting, finish, began, busy, done, longest, head, tail, told, clock) = lines[:11]
-    (arrived, source, after, free, cost, came, went) = lines[11:]
+    (arrived, source, after, free, cost, key, ticket, asked, turn, came, went) = lines[11:]
     stalled, last_done = clock
     first_free, number_free = free
     for i in range(len(workers)):
@@ -77,6 +101,18 @@ def _advance(lines, record, workers, times, arriving, sources, bound, costs):
             note(record, finish[worker] - arrived[node])
             if len(told):
                 told[source[node], worker] = 1
+            if executed is not None:
+                place = executed.number[0]
+                executed.worker[place] = worker
+                executed.key[place] = key[node]
+                executed.seconds[place] = finish[worker] - turn[worker]
+                executed.source[place] = source[node]
+                executed.ticket[place] = ticket[node]
+                executed.time[place] = finish[worker]
+                executed.number[0] += 1
+                turn[worker] = finish[worker]
+                if ticket[node] > 0:
+                    asked[worker] -= 1
             last_done = max(last_done, finish[worker])
             done[worker] += 1
             waiting[worker] -= 1
@@ -98,11 +134,18 @@ def _advance(lines, record, workers, times, arriving, sources, bound, costs):
             if costs is not None:
                 cost[node] = costs[i]
                 came[worker] += costs[i]
+            if letters is not None:
+                key[node] = letters[0][i]
+                ticket[node] = letters[1][i]
+                if ticket[node] > 0:
+                    asked[worker] += 1
             if waiting[worker] > 0:
                 after[tail[worker]] = node
             else:
                 head[worker] = node
                 began[worker] = now
+                if letters is not None:
+                    turn[worker] = now
                 if costs is None:
                     finish[worker] = now + service[worker]
                 else:
@@ -112,6 +155,23 @@ def _advance(lines, record, workers, times, arriving, sources, bound, costs):
             longest[worker] = max(longest[worker], waiting[worker])
     clock[0], clock[1] = stalled, last_done
     free[0], free[1] = first_free, number_free
+
+
+@kernel
+def _soonest_letter(lines, quiet):
+    """The earliest moment, by the workers' clock, when a worker may have a message, of the tuples that are there: with
+    tuple number `quiet[worker]` from the head on, or with one that has a ticket."""
+    soonest = np.inf
+    for worker in range(len(quiet)):
+        if lines.waiting[worker] >= quiet[worker] or lines.asked[worker] > 0:
+            node, finish = lines.head[worker], lines.finish[worker]
+            for place in range(1, lines.waiting[worker] + 1):
+                if place == quiet[worker] or lines.ticket[node] > 0:
+                    soonest = min(soonest, finish)
+                    break
+                node = lines.after[node]
+                finish += lines.service[worker] * (lines.cost[node] if len(lines.cost) else 1.0)
+    return soonest
 
 
 class Window(NamedTuple):
@@ -128,7 +188,14 @@ class Window(NamedTuple):
 class QueuedWorkers:
     """The workers named 0..names-1, each of which may join later, and their queues. Times are by the stream's clock."""
 
-    def __init__(self, service: Floats, bound: int | None, listening_sources: int, costed: bool = False) -> None:
+    def __init__(
+        self,
+        service: Floats,
+        bound: int | None,
+        listening_sources: int,
+        costed: bool = False,
+        lettered: bool = False,
+    ) -> None:
         names = len(service)
         self.latencies = Latencies()
         self.lost = np.zeros(names, np.int64)
@@ -152,23 +219,35 @@ class QueuedWorkers:
             after=np.zeros(0, np.int32),
             free=np.zeros(2, np.int32),
             cost=np.zeros(0),
+            key=np.zeros(0, np.uint64),
+            ticket=np.zeros(0, np.int64),
+            asked=np.zeros(names, np.int64),
+            turn=np.zeros(names),
             came=np.zeros(names),
             went=np.zeros(names),
         )
         self._no_costs = np.zeros(0) if costed else None
+        self._no_letters = (np.zeros(0, np.uint64), np.zeros(0, np.int64)) if lettered else None
+        self._executed = room_for(0) if lettered else None
         self.start_window(-np.inf)
         self._work = np.zeros(names)  # seconds of work asked of each worker before its last change of capacity
         self._worked_for = np.zeros(names)  # tuples that this was for, or their cost
 
     def serve(
-        self, chosen: npt.NDArray[np.int32], times: Floats, sources: npt.NDArray[np.int32], costs: Floats | None = None
+        self,
+        chosen: npt.NDArray[np.int32],
+        times: Floats,
+        sources: npt.NDArray[np.int32],
+        costs: Floats | None = None,
+        letters: Letters | None = None,
     ) -> None:
         """The tuples arrive at the workers `chosen`; `sources` may be empty where no source listens."""
         if len(times) and not len(self._lines.arrived):
             self._start = float(times[0])
         self._make_room(len(chosen))
         moments = times - self._start if self._start else times
-        _advance(self._lines, self.latencies.record, chosen, moments, True, sources, self._bound, costs)
+        how = True, sources, self._bound, costs, letters, self._executed
+        _advance(self._lines, self.latencies.record, chosen, moments, *how)
 
     def _now(self, time: float) -> float:
         """`time` by the workers' clock."""
@@ -177,6 +256,8 @@ class QueuedWorkers:
     def _make_room(self, more: int) -> None:
         waiting = len(self._lines.arrived) - int(self._lines.free[1])
         self.latencies.make_room(waiting + more)
+        if self._executed is not None and len(self._executed.worker) < waiting + more + self._executed.number[0]:
+            self._grow_executed(2 * (waiting + more + int(self._executed.number[0])))
         if more <= self._lines.free[1]:
             return
         lines, nodes = self._lines, len(self._lines.arrived)
@@ -191,12 +272,47 @@ class QueuedWorkers:
             free=np.array([nodes, lines.free[1] + new], np.int32),
             cost=lines.cost if self._no_costs is None else np.append(lines.cost, np.zeros(new)),
         )
+        if self._no_letters is not None:
+            key, ticket = (
+                np.append(lines.key, np.zeros(new, np.uint64)),
+                np.append(lines.ticket, np.zeros(new, np.int64)),
+            )
+            self._lines = self._lines._replace(key=key, ticket=ticket)
+
+    def _grow_executed(self, tuples: int) -> None:
+        assert self._executed is not None
+        larger = room_for(tuples)
+        for new, old in zip(larger, self._executed, strict=True):
+            new[: len(old)] = old
+        self._executed = larger
+
+    def take_executed(self) -> Executed:
+        """The tuples that were executed since the last call; to be read before workers go on."""
+        assert self._executed is not None
+        number = int(self._executed.number[0])
+        self._executed.number[0] = 0
+        columns: Any = self._executed[1:]
+        return Executed(self._executed.number, *(column[:number] for column in columns))
+
+    def soonest_letter(self, quiet: Ints) -> float:
+        """The earliest moment when a worker may have a message after tuple number `quiet` of its queue, or after one
+        that has a ticket; infinity where no such tuple is there."""
+        return float(_soonest_letter(self._lines, quiet)) - self.stalled + self._start
+
+    def moment(self, time: float, stalled_before: float, arrival: float) -> float:
+        """A time by the workers' clock, by that of the stream: which stood still at `arrival`, the last one, if it did
+        so since the stream had waited for `stalled_before` seconds."""
+        return max(time - self.stalled, min(time - stalled_before, arrival - self._start)) + self._start
+
+    def room(self, names: Ints) -> int:
+        """How many tuples may come before one of these workers can have a full queue."""
+        return int(self._bound - self._lines.waiting[names].max())
 
     def settle(self, time: float) -> None:
         """Account for all that is finished by `time`."""
         self._make_room(0)
         moments = np.full(len(self._names), time - self._start)
-        nothing = False, NO_SOURCES, self._bound, self._no_costs
+        nothing = False, NO_SOURCES, self._bound, self._no_costs, self._no_letters, self._executed
         _advance(self._lines, self.latencies.record, self._names, moments, *nothing)
 
     def set_service(self, service: Floats, time: float) -> None:
@@ -216,6 +332,7 @@ class QueuedWorkers:
         for worker in workers:
             lost = lines.waiting[worker]
             lines.went[worker] = lines.came[worker]
+            lines.asked[worker] = 0
             if lost:
                 self.lost[worker] += lost
                 lines.busy[worker] += self._now(time) - lines.began[worker]

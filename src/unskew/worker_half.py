@@ -1,0 +1,127 @@
+"""The worker half of a scheme, live: what executes tuples on the other side of a router.
+
+It holds the one loop that feeds executed tuples to a scheme's kernel ``execute``. The simulator has one for all of its
+workers. Elsewhere each worker has its own.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unskew.checks import require_integer
+from unskew.contract import REPLIES, TELLS_ALL, Conversing, Scheme, can
+from unskew.errors import InputError
+from unskew.hashing import KeyIds, frozen, require_key_ids
+from unskew.registry import for_kernels, plain, registration_of
+
+
+class Message(NamedTuple):
+    """What a worker tells after it has executed a tuple.
+
+    Examples
+    --------
+    >>> from unskew.worker_half import Message
+    >>> Message(position=3, worker=0, source=None, content="anything").source is None
+    True
+    """
+
+    position: int  # of the tuple in its batch
+    worker: int
+    source: int | None  # whom it is for; None for all sources
+    content: Any  # what `Router.hear` takes
+
+
+class WorkerHalf:
+    """The worker half of a scheme, for one worker or for several, numbered from 0.
+
+    Parameters
+    ----------
+    scheme
+        One that has a worker half, such as ``Posg(workers=5)``.
+    workers
+        For how many workers.
+    sources
+        How many sources send them tuples.
+
+    Examples
+    --------
+    The worker has executed 2048 tuples of one second each, and tells what it has learnt:
+
+    >>> import numpy as np
+    >>> from unskew import Posg, Router, key_ids
+    >>> from unskew.worker_half import WorkerHalf
+    >>> scheme = Posg(workers=2)
+    >>> keys = key_ids(np.arange(2048) % 10)
+    >>> (message,) = WorkerHalf(scheme).execute(keys, seconds=np.ones(2048))
+    >>> message.position, type(message.content).__name__
+    (2047, 'Matrices')
+    >>> Router(scheme).hear(0, message.content)
+    """
+
+    def __init__(self, scheme: Scheme, workers: int = 1, sources: int = 1) -> None:
+        self._registration = registration_of(scheme)
+        scheme = plain(scheme)
+        scheme.check()
+        if not can(scheme, Conversing):
+            raise InputError(f"scheme: {self._registration.name} has no worker half")
+        require_integer("workers", workers, 1, 2**31 - 1)
+        require_integer("sources", sources, 1, 2**31 - 1)
+        self.scheme: Any = for_kernels(scheme)
+        self.states = self.scheme.new_worker_states(workers, sources)
+        self._workers, self._sources = workers, sources
+
+    def execute(
+        self, key_ids: KeyIds, seconds: Any, workers: Any = None, sources: Any = None, tickets: Any = None
+    ) -> list[Message]:
+        """Take in tuples that were executed, in order; returns what workers have to tell.
+
+        Parameters
+        ----------
+        key_ids
+            The id of the key of each tuple.
+        seconds
+            How long each took.
+        workers, sources, tickets
+            Which worker executed it, which source it came from, what it carried; left out, all are 0.
+        """
+        ids = require_key_ids(key_ids)
+        took = np.asarray(seconds, np.float64)
+        if took.shape != ids.shape or not ((took >= 0) & (took < np.inf)).all():
+            raise InputError(f"seconds: must be one finite number from 0 on per tuple ({len(ids)})")
+        columns = (
+            self._column("workers", workers, len(ids), self._workers),
+            ids,
+            frozen(took),
+            self._column("sources", sources, len(ids), self._sources),
+            self._column("tickets", tickets, len(ids), 2**63 - 1),
+        )
+        return list(self.take_in(columns))
+
+    def take_in(self, columns: Sequence[npt.NDArray[Any]]) -> Iterator[Message]:
+        """The same, for columns of the right types that need no check: workers, key ids, seconds, sources, tickets."""
+        workers, ids, _, sources, tickets = columns
+        position, told = self._registration.execute_loop(self.scheme, self.states, *columns, 0)
+        while told:
+            worker, source, ticket = (int(column[position - 1]) for column in (workers, sources, tickets))
+            if told & REPLIES:
+                yield Message(position - 1, worker, source, self.scheme.reply(self.states, worker, source, ticket))
+            if told & TELLS_ALL:
+                yield Message(position - 1, worker, None, self.scheme.tell(self.states, worker))
+            if position == len(ids):
+                return
+            position, told = self._registration.execute_loop(self.scheme, self.states, *columns, position)
+
+    def _column(self, name: str, given: Any, tuples: int, below: int) -> npt.NDArray[np.int64]:
+        array = np.zeros(tuples, np.int64) if given is None else np.asarray(given)
+        if array.shape != (tuples,) or array.dtype.kind not in "iu":
+            raise InputError(f"{name}: must be one whole number per tuple ({tuples}), not {given!r:.80}")
+        if tuples and not 0 <= array.min() <= array.max() < below:
+            raise InputError(f"{name}: must be whole numbers from 0 to {below - 1}, not {given!r:.80}")
+        return frozen(array.astype(np.int64, copy=False))
+
+    def quiet_for(self) -> npt.NDArray[np.int64]:
+        """How many tuples each worker must execute before it can have something to tell that nobody asked."""
+        quiet: npt.NDArray[np.int64] = self.scheme.quiet_for(self.states)
+        return np.maximum(quiet, 1)
