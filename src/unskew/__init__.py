@@ -22,6 +22,7 @@ from unskew.schemes.full_knowledge import FullKnowledge
 from unskew.schemes.hash import Hash
 from unskew.schemes.off_greedy import OffGreedy
 from unskew.schemes.on_greedy import OnGreedy
+from unskew.schemes.partitioner import Partitioner
 from unskew.schemes.pkg import PartialKey
 from unskew.schemes.porc import RandomChoices
 from unskew.schemes.posg import Posg
@@ -45,6 +46,7 @@ __all__ = [
     "OffGreedy",
     "OnGreedy",
     "PartialKey",
+    "Partitioner",
     "Plan",
     "Posg",
     "RandomChoices",

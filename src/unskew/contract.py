@@ -129,6 +129,26 @@ class Resizable(Protocol):
         """The scheme and the state for the workers named `after` in the place of those named `before`."""
 
 
+class Replanning(Protocol):
+    """It keeps each key on one worker, and replaces its table of them now and then: state must then be moved.
+
+    All sources of a stream share one router, since tables of their own would split keys.
+    """
+
+    @property
+    def replan_every(self) -> int:
+        """Tuples from one look at the loads to the next."""
+
+    def replanned(self, state: Any, members: Names) -> Any:
+        """The state to go on with, for the same workers: another one, or the same where the table stays."""
+
+    def homes(self, state: Any, key_ids: KeyIds) -> Workers:
+        """The worker that has the state of each key, by index."""
+
+    def sizes(self, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """How much state keys have of which so many tuples came."""
+
+
 class LoadAware(Protocol):
     """It estimates how much each worker got. Probes overwrite the estimate with the truth."""
 
@@ -164,6 +184,7 @@ ABILITIES: tuple[type, ...] = (
     Listening,
     Conversing,
     Resizable,
+    Replanning,
     LoadAware,
     Staggered,
     SelfChecking,

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from unskew.contract import Conversing, Offline, Plannable, Scheme, can, check_class
+from unskew.contract import Conversing, Offline, Plannable, Replanning, Scheme, can, check_class
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import frozen
 from unskew.kernels import kernel, loop_over
@@ -66,8 +66,9 @@ class Registration:
 
     @property
     def modes(self) -> tuple[str, ...]:
-        """How it can run on Spark: by a plan made beforehand, by live routers."""
-        return ("planned",) * can(self.type, Plannable) + ("online",) * (not self.offline)
+        """How it can run on Spark: by a plan made beforehand, by live routers that need not agree on a table."""
+        alone = not self.offline and not can(self.type, Replanning)
+        return ("planned",) * can(self.type, Plannable) + ("online",) * alone
 
     @property
     def parameters(self) -> dict[str, Any]:

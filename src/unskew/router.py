@@ -17,6 +17,7 @@ from unskew.contract import (
     Listening,
     LoadAware,
     Loads,
+    Replanning,
     Scheme,
     Staggered,
     Tickets,
@@ -77,6 +78,7 @@ class Router:
         if members is not None and len(members) != scheme.workers:
             raise InputError(f"members: must be one name per worker ({scheme.workers}), not {len(members)}")
         self.state, self._members, self.scheme = state, members, for_kernels(scheme)
+        self._for_loop = _without_texts(self.scheme)
 
     @property
     def members(self) -> Names:
@@ -121,6 +123,20 @@ class Router:
         return self.converses and bool(self.scheme.may_ask(self.state))
 
     @property
+    def replans(self) -> bool:
+        """Whether `replan` has any effect."""
+        return can(self.scheme, Replanning)
+
+    def replan(self) -> bool:
+        """Let the scheme replace its table of keys, where it has one and finds a better; whether it did."""
+        if not self.replans:
+            return False
+        with self._one_at_a_time:
+            state = self.scheme.replanned(self.state, self.members)
+            replaced, self.state = state is not self.state, state
+        return replaced
+
+    @property
     def estimates_load(self) -> bool:
         """Whether `probe` has any effect."""
         return can(self.scheme, LoadAware)
@@ -159,7 +175,7 @@ class Router:
             columns.append(tickets)
         with self._one_at_a_time:
             for part in self._parts(len(ids)):
-                self._registration.loop(self.scheme, self.state, *(c[part] for c in columns), chosen[part])
+                self._registration.loop(self._for_loop, self.state, *(c[part] for c in columns), chosen[part])
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.scheme.workers:
             wrong = chosen.min() if chosen.min() < 0 else chosen.max()
             raise InputError(
@@ -187,6 +203,11 @@ class Router:
     def from_bytes(cls, scheme: Scheme, data: bytes, members: Names | None = None) -> "Router":
         """The router whose state `to_bytes` wrote, for the same scheme; `members` where its workers had changed."""
         return cls(scheme, from_bytes(scheme, data), members)
+
+
+def _without_texts(scheme: Any) -> Any:
+    """The scheme with 0 for its texts, which no kernel asks for and none can take without counting references."""
+    return scheme._replace(**{name: 0 for name, value in scheme._asdict().items() if isinstance(value, str)})
 
 
 def _per_tuple(name: str, given: Any, tuples: int, default: float) -> Times:

@@ -3,16 +3,20 @@
 Paper: B. Gedik, "Partitioning functions for stateful data parallelism in stream processing", VLDB Journal 23(4), 2014.
 
 `function` is p = <H_p, H_c>; `objective` says which loads count; `construction` makes the next function from the
-present one, by `greedy` (scan, redist) or `readj`, which minimise what `penalties` computes; `metrics` measures.
+present one, by `greedy` (scan, redist) or `readj`, which minimise what `penalties` computes; `metrics` measures;
+`controller` is the loop that decides when.
 """
 
 from unskew.partitioning.construction import ALGORITHMS, construct
+from unskew.partitioning.controller import Adaptation, Controller
 from unskew.partitioning.function import PartitionFunction
 from unskew.partitioning.metrics import Imbalance, Moves, imbalance, moves, relative_migration
 from unskew.partitioning.objective import Objective
 
 __all__ = [
     "ALGORITHMS",
+    "Adaptation",
+    "Controller",
     "Imbalance",
     "Moves",
     "Objective",

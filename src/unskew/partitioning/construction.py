@@ -35,6 +35,7 @@ def construct(
     algorithm: str = DEFAULT,
     keys: int | None = None,
     slack: float = 0.0,
+    cold_load: bool = False,
 ) -> PartitionFunction:
     """The partitioning function for what comes next.
 
@@ -54,6 +55,8 @@ def construct(
         |D|, how many keys there are; left out, those that were counted. Only quadratic resources ask.
     slack
         By how much the frequencies may be too low, as shares of all tuples.
+    cold_load
+        Whether to balance what keys without an entry do to their workers too. The paper takes these as even.
 
     Examples
     --------
@@ -82,12 +85,14 @@ def construct(
     )
     if algorithm == "readj":
         for fewer in _without_the_last_that_join(previous.members.tolist(), hashed.members.tolist()):
-            previous = construct(previous, frequencies, fewer, goal, algorithm=algorithm, keys=keys, slack=slack)
+            previous = construct(
+                previous, frequencies, fewer, goal, algorithm=algorithm, keys=keys, slack=slack, cold_load=cold_load
+            )
     tracked = goal.tracked(frequencies, hashed.workers, keys, slack)
     if not tracked:
         return hashed
     ids = frequencies.key_ids[:tracked]
-    problem = _problem(previous, hashed, frequencies, tracked, goal)
+    problem = _problem(previous, hashed, frequencies, tracked, goal, cold_load)
     if algorithm == "readj":
         start = np.where(problem.old >= 0, problem.old, hashed.look_up(ids)).astype(np.int32)
         return hashed.with_entries(ids, readj(problem, start))
@@ -102,7 +107,12 @@ def _without_the_last_that_join(before: list[int], after: list[int]) -> Iterator
 
 
 def _problem(
-    previous: PartitionFunction, hashed: PartitionFunction, counted: Frequencies, tracked: int, goal: Objective
+    previous: PartitionFunction,
+    hashed: PartitionFunction,
+    counted: Frequencies,
+    tracked: int,
+    goal: Objective,
+    cold_load: bool,
 ) -> Problem:
     """What the constructions get; `hashed` is the new function while it has no entries."""
     ids, counts = counted.key_ids[:tracked], counted.counts[:tracked].astype(np.float64)
@@ -112,19 +122,39 @@ def _problem(
     no_more = previous.key_ids[~np.isin(previous.key_ids, ids)]
     dropped = counts_of(counted, no_more) ** state
     moves = previous.names_of(no_more) != hashed.names_of(no_more)
-    of = counts**state
+    of, nothing = counts**state, np.zeros(hashed.workers)
     index_of = {name: index for index, name in enumerate(hashed.members.tolist())}
     return Problem(
         amounts=np.array([counts**exponent for exponent, _ in balanced]),
         theta=np.array([theta for _, theta in balanced]),
         state=of,
         counts=counts,
+        base=np.array(
+            [_base(hashed, counted, tracked, exponent) if cold_load else nothing for exponent, _ in balanced]
+        ),
         old=np.array([index_of.get(name, -1) for name in previous.names_of(ids).tolist()], np.int64),
         moved=float(dropped[moves].sum()),
         ideal=float(of.sum() + dropped.sum()) / hashed.workers,
         workers=hashed.workers,
         utility=UTILITIES.index(goal.utility),
     )
+
+
+def _base(hashed: PartitionFunction, counted: Frequencies, tracked: int, exponent: int) -> Amounts:
+    """The load of each worker by keys without an entry: those that were counted, and tuples of keys that were not.
+
+    These count as even, unless it is known what all keys do to their homes, and they are there.
+    """
+    ids, counts = counted.key_ids[tracked:], counted.counts[tracked:].astype(np.float64)
+    load: Amounts = np.bincount(hashed.look_up(ids), counts**exponent, hashed.workers).astype(np.float64)
+    if exponent > 1:
+        return load
+    at_home = counted.home_load
+    if at_home is not None and hashed.cold == "home" and len(at_home) == hashed.workers:
+        all_counted = np.bincount(hashed.look_up(counted.key_ids), counted.counts, hashed.workers)
+        load += np.maximum(at_home - all_counted, 0.0)
+        return load
+    return load + (counted.tuples - float(counted.counts.sum())) / hashed.workers
 
 
 def counts_of(frequencies: Frequencies, key_ids: KeyIds) -> Amounts:

@@ -24,7 +24,7 @@ from unskew.partitioning.penalties import note_extremes, penalty_with, utility_o
 def scan(problem):
     """The worker of each key, by index."""
     resources, keys = problem.amounts.shape
-    load, total = np.zeros((resources, problem.workers)), np.zeros(resources)
+    load, total = problem.base.copy(), problem.base.sum(axis=1)
     extremes = (np.zeros(resources), np.zeros(resources), np.zeros(resources), np.zeros(resources, np.int64))
     placed = np.empty(keys, np.int32)
     moved = problem.moved
@@ -49,7 +49,7 @@ def scan(problem):
 def redist(problem):
     """The worker of each key, by index."""
     resources, keys = problem.amounts.shape
-    load, total = np.zeros((resources, problem.workers)), np.zeros(resources)
+    load, total = problem.base.copy(), problem.base.sum(axis=1)
     extremes = (np.zeros(resources), np.zeros(resources), np.zeros(resources), np.zeros(resources, np.int64))
     placed = np.full(keys, -1, np.int32)
     moved = problem.moved

@@ -24,6 +24,7 @@ class Problem(NamedTuple):
     theta: Amounts  # [resources that count] the deviation that is allowed
     state: Amounts  # [keys] how much must be moved if the key changes its worker
     counts: Amounts  # [keys] the frequency
+    base: Amounts  # [resources that count, workers] load of keys that are not placed here; the paper has none
     old: npt.NDArray[np.int64]  # [keys] index of the worker where its state is; -1 where that one has left
     moved: float  # migration that cannot be avoided any more: of keys that lose their entry
     ideal: float  # migration of one worker's share of all tracked keys

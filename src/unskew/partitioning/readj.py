@@ -36,7 +36,7 @@ def readj(problem, start):
     resources, keys = problem.amounts.shape
     workers = problem.workers
     placed = start.copy()
-    load, mean = np.zeros((resources, workers)), np.zeros(resources)
+    load, mean = problem.base.copy(), problem.base.sum(axis=1)
     moved = problem.moved
     for key in range(keys):
         moved += problem.state[key] if placed[key] != problem.old[key] else 0.0
