@@ -70,6 +70,7 @@ def make_queues(
     utilisation: float | None,
     bound: int | None,
     feedback_delay: float | None,
+    migration: float | None,
 ) -> Queues | None:
     """The queues that the options ask for; None where they ask for none. `--capacity` may be given once."""
     if len(capacities) > 1:
@@ -78,7 +79,10 @@ def make_queues(
     if not capacities and rate is None and utilisation is None and bound is None:
         if feedback_delay is not None:
             raise InputError("feedback-delay: needs queues; add --utilisation, --rate or --capacity")
+        if migration is not None:
+            raise InputError("migration: needs queues; add --utilisation, --rate or --capacity")
         return None
     if bound is not None:
         require_integer("queue-bound", bound, 1, what="a whole number of tuples")
-    return Queues(rate, utilisation, capacities[0] if capacities else 1.0, bound, feedback_delay or 0.0)
+    capacity = capacities[0] if capacities else 1.0
+    return Queues(rate, utilisation, capacity, bound, feedback_delay or 0.0, migration or 0.0)

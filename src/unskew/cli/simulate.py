@@ -76,6 +76,10 @@ def simulate(
     feedback_delay: Annotated[
         float | None, typer.Option(help="Seconds until sources that listen hear of their workers.")
     ] = None,
+    migration: Annotated[
+        float | None,
+        typer.Option(help="Seconds to move the state of one tuple where keys change their worker (partitioner)."),
+    ] = None,
     event: Annotated[
         list[str] | None,
         typer.Option(
@@ -106,7 +110,7 @@ def simulate(
         check_can_write("plot", plot, force)
         new_figure()  # if pictures cannot be drawn, this says so now rather than after the run
 
-    queues = make_queues(capacity or [], rate, utilisation, queue_bound, feedback_delay)
+    queues = make_queues(capacity or [], rate, utilisation, queue_bound, feedback_delay, migration)
     events = [(text, parse_event(text)) for text in event or []]
 
     def count_keys() -> Frequencies:
@@ -214,7 +218,7 @@ def _show(results: list[Result]) -> None:
     for name, result in zip(names, results, strict=True):
         remarks = "" if result.agreement is None else f"  agrees with the oracle on {result.agreement:.1%}"
         remarks += f"  lost by crashes: {result.lost:,}" if result.lost else ""
-        remarks += f"  waited {_short(result.stalled)}s for room in a queue" if result.stalled else ""
+        remarks += _moved(result)
         console.print(f"  {name:{width}} |{sparkline(result.load, highest)}|{remarks}", soft_wrap=True)
     console.print(LEGEND.format(bound=first.replicas_lower_bound), style="dim", soft_wrap=True)
     if costed:
@@ -224,6 +228,16 @@ def _show(results: list[Result]) -> None:
         console.print(QUEUE_LEGEND.format(how=how), style="dim", soft_wrap=True)
     if first.members != list(range(first.workers)) and first.members is not None:
         console.print(CHANGED_LEGEND, style="dim", soft_wrap=True)
+
+
+def _moved(result: Result) -> str:
+    """How long the stream waited for room in a queue; of a scheme that moves keys, how much it moved too."""
+    waited = f"waited {_short(result.stalled)}s" if result.stalled else ""
+    if result.moved_keys is None:
+        return f"  {waited} for room in a queue" if waited else ""
+    tables = f"{result.replans} new table{'' if result.replans == 1 else 's'}"
+    moved = f"{_counted(result.moved_keys, 'key')} moved with {_short(result.moved_state)} of state"
+    return f"  {tables}, {moved}" + (f", {waited}" if waited else "")
 
 
 def _ratio(number: float | None) -> str:

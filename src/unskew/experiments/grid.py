@@ -48,6 +48,22 @@ class Job(NamedTuple):
         each = sum(2 + getattr(scheme, "choices", 1) + SKETCH * hasattr(scheme, "counters") for scheme in self.schemes)
         return (self.stream.length or 1) * (2 + each * (1 + self.replicas + self.oracle))
 
+    def read(self, values: dict[str, Any]) -> Result:
+        """One of the results of `run` that became plain values on its way."""
+        return Result.from_dict(values)
+
+    def row(self, result: Result) -> dict[str, Any]:
+        """One row of the results table: plain values, the parameters as JSON."""
+        row = result.to_dict()
+        shown = {name: row[name] for name in row if name not in ("params", *OF_WORKERS)}
+        return {
+            "experiment": self.experiment,
+            "data": self.data,
+            **shown,
+            "params": json.dumps(result.params),
+            "events": "; ".join(self.events),
+        }
+
     def run(self) -> list[Result]:
         """Simulate, here and now."""
         return simulate(
@@ -90,20 +106,12 @@ class Outcome(NamedTuple):
     result: Result
 
     def flat(self) -> dict[str, Any]:
-        """One row of the results table: plain values, the parameters as JSON."""
-        row = self.result.to_dict()
-        shown = {name: row[name] for name in row if name not in ("params", *OF_WORKERS)}
-        return {
-            "experiment": self.job.experiment,
-            "data": self.job.data,
-            **shown,
-            "params": json.dumps(self.result.params),
-            "events": "; ".join(self.job.events),
-        }
+        """One row of the results table."""
+        return self.job.row(self.result)
 
     def has(self, name: str, value: Any) -> bool:
         """Whether the job, the scheme's parameters or the result have this value under this name, the first of them."""
-        for place in (self.job._asdict(), self.result.params, vars(self.result)):
+        for place in (self.job._asdict(), getattr(self.result, "params", {}), vars(self.result)):
             if name in place:
                 return bool(place[name] == value)
         return False
@@ -150,7 +158,10 @@ def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None
 
     frame = spark.range(0, len(jobs), 1, len(jobs)).mapInArrow(tasks, "place long, results string")
     rows = _collect(spark, frame, progress)
-    found = {order[row["place"]]: [Result.from_dict(values) for values in json.loads(row["results"])] for row in rows}
+    found = {}
+    for row in rows:
+        number = order[row["place"]]
+        found[number] = [jobs[number].read(values) for values in json.loads(row["results"])]
     return Outcomes(Outcome(job, result) for number, job in enumerate(jobs) for result in found[number])
 
 

@@ -9,13 +9,14 @@ none.
 """
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from unskew.checks import require, require_integer
 from unskew.errors import InputTypeError
 from unskew.hashing import KeyIds
-from unskew.partitioning.function import PartitionFunction
+from unskew.partitioning.function import NO_KEYS, NO_WORKERS, PartitionFunction
 from unskew.partitioning.greedy import redist, scan
 from unskew.partitioning.objective import UTILITIES, Objective
 from unskew.partitioning.penalties import Amounts, Problem
@@ -23,7 +24,7 @@ from unskew.partitioning.readj import readj
 from unskew.plan import Frequencies
 
 ALGORITHMS = ("scan", "redist", "readj")
-DEFAULT = "readj"
+DEFAULT = "redist"  # "the most robust one" (section 5.3); see docs/schemes/partitioner.md
 
 
 def construct(
@@ -60,14 +61,14 @@ def construct(
 
     Examples
     --------
-    Four keys of 60, 30, 20 and 10 tuples go from one worker to two, and only one of them moves:
+    Four keys of 60, 30, 20 and 10 tuples go from one worker to two:
 
     >>> from unskew import Frequencies, key_ids
     >>> from unskew.partitioning import PartitionFunction, construct
     >>> ids = key_ids(["the", "of", "and", "to"])
     >>> frequencies = Frequencies(ids, [60, 30, 20, 10], tuples=120)
     >>> construct(PartitionFunction(1), frequencies, 2).look_up(ids).tolist()
-    [1, 0, 0, 0]
+    [0, 1, 1, 1]
     """
     if not isinstance(previous, PartitionFunction):
         raise InputTypeError(f"previous: must be a PartitionFunction, not {previous!r:.80}")
@@ -77,12 +78,11 @@ def construct(
     if keys is not None:
         require_integer("keys", keys, 1)
     goal = Objective() if objective is None else objective
-    hashed = PartitionFunction(
-        previous.members if members is None else members,
-        cold=previous.cold,
-        virtual_nodes=previous.virtual_nodes,
-        buckets=previous.buckets,
+    hashed = replace(
+        previous, members=previous.members if members is None else members, key_ids=NO_KEYS, placed=NO_WORKERS
     )
+    if np.array_equal(hashed.members, previous.members):
+        hashed = previous.with_entries(NO_KEYS, NO_WORKERS)  # has its ring already
     if algorithm == "readj":
         for fewer in _without_the_last_that_join(previous.members.tolist(), hashed.members.tolist()):
             previous = construct(

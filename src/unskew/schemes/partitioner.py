@@ -31,11 +31,11 @@ from unskew.key_table import EMPTY, KeyTable, check_table, fill_all, new_table
 from unskew.members import Names
 from unskew.partitioning.construction import ALGORITHMS, DEFAULT, construct
 from unskew.partitioning.controller import ERROR, HISTORY, RAREST, next_function
-from unskew.partitioning.function import BUCKETS, PLANNER, VIRTUAL_NODES, PartitionFunction, look_up, look_up_all
+from unskew.partitioning.function import PLANNER, VIRTUAL_NODES, PartitionFunction, look_up, look_up_all
 from unskew.partitioning.objective import Objective
 from unskew.plan import Frequencies, Plan
 from unskew.registry import register
-from unskew.ring import MOST_NODES, Ring, check_ring, new_ring
+from unskew.ring import MOST_NODES, Ring, check_ring
 from unskew.sketches.lossy_counting import LossyCounting, check_sketch, count_key, new_sketch
 
 MOST_HISTORY = 10**9
@@ -113,9 +113,12 @@ class Partitioner(NamedTuple):
     keys: int = 1_000_000
 
     @classmethod
-    def plan(cls, workers: int, frequencies: Frequencies, **parameters: Any) -> Plan:
-        """Every key whole: hot ones where they even out all workers, others at home."""
-        scheme = cls(workers, **parameters)
+    def plan(cls, workers: int, frequencies: Frequencies, algorithm: str = "scan", **parameters: Any) -> Plan:
+        """Every key whole: hot ones where they even out all workers, others at home.
+
+        With no state to be moved, `scan` is as even as the others, and the quickest.
+        """
+        scheme = cls(workers, algorithm, **parameters)
         scheme.check()
         goal = scheme._goal()
         fresh = Objective(goal.resources, goal.alpha, goal.sigma, "A")  # there is no state yet that could be moved
@@ -146,15 +149,17 @@ class Partitioner(NamedTuple):
         return self._state_for(PartitionFunction(self.workers), new_sketch(self.error, self.history))
 
     def _state_for(self, function: PartitionFunction, sketch: LossyCounting) -> State:
+        """The state that decides as `function`, whose ring becomes its own."""
         most = int(1 / ((RAREST - 1) * self.error)) + 1  # keys of that share of all tuples
         explicit = new_table(1 << (2 * most + 1).bit_length())
         fill_all(explicit, function.key_ids, function.placed)
-        ring = new_ring(function.members, VIRTUAL_NODES, BUCKETS)
-        return State(explicit, ring, sketch, np.zeros(function.workers, np.int64))
+        return State(explicit, function.ring, sketch, np.zeros(function.workers, np.int64))
 
     def _function_of(self, state: State, members: Names) -> PartitionFunction:
         cells = np.flatnonzero(state.explicit.values != EMPTY)
-        return PartitionFunction(members, frozen(state.explicit.keys[cells]), state.explicit.values[cells])
+        hashed = PartitionFunction(members)
+        hashed.__dict__["ring"] = state.ring
+        return hashed.with_entries(frozen(state.explicit.keys[cells]), state.explicit.values[cells])
 
     def check_state(self, state: State) -> None:
         check_table("explicit", state.explicit, self.workers)

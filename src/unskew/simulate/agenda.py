@@ -139,6 +139,28 @@ class Numbered:
         return min(len(self._clock), self._actions[0][0] - self._first) if self._actions else len(self._clock)
 
 
+class EveryTuples:
+    """One action, again and again after so many tuples."""
+
+    def __init__(self, every: int, action: Callable[[float], None]) -> None:
+        self._every, self._action = every, action
+        self._next = every  # tuples after which it is due
+        self._clock, self._first = np.zeros(0), 0
+
+    def begin(self, clock: Times, first: int) -> None:
+        self._clock, self._first = clock, first
+
+    def due(self, position: int) -> float:
+        return float(self._clock[position]) if self._first + position >= self._next else np.inf
+
+    def happen(self, position: int, undisturbed: float) -> None:
+        self._next += self._every
+        self._action(float(self._clock[position]))
+
+    def next_cut(self, position: int) -> int:
+        return min(len(self._clock), self._next - self._first)
+
+
 class Timed:
     """Actions, each at a moment of the stream's clock; in the order given where moments are equal."""
 

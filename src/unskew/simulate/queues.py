@@ -130,6 +130,9 @@ class Queues:
         so many, as engines do by backpressure. None for no bound.
     feedback_delay
         Seconds from the end of a window until sources hear what workers report of it.
+    migration
+        Seconds to send, or to receive, the state of one tuple where keys change their worker (scheme `partitioner`).
+        The stream is suspended until the worker that has most to send and receive is done.
 
     Examples
     --------
@@ -150,6 +153,7 @@ class Queues:
     capacity: Capacity = 1.0
     bound: int | None = None
     feedback_delay: float = 0.0
+    migration: float = 0.0
 
     def __post_init__(self) -> None:
         if self.rate is not None and self.utilisation is not None:
@@ -160,6 +164,7 @@ class Queues:
             rule = "a share of the total capacity from 1e-06 to 1e+06"
             require_number("utilisation", self.utilisation, rule, 1e-6, 1e6)
         require_number("feedback_delay", self.feedback_delay, "seconds from 0 to 1e+12", 0, 1e12)
+        require_number("migration", self.migration, "seconds from 0 to 1e+6", 0, 1e6)
         if self.bound is not None:
             require_integer("bound", self.bound, 1, what="None, or a whole number of tuples")
         parse_capacity(self.capacity)

@@ -82,6 +82,10 @@ class Result:
     makespan: float | None = None  # from the first arrival until the last tuple is done
     stalled: float | None = None  # seconds that the stream waited for room in a queue
     queue_samples: list[QueueSample] | None = field(default=None, repr=False)
+    # where keys are kept whole by a table that is replaced now and then
+    replans: int | None = None  # times that it was replaced while the workers stayed
+    moved_keys: int | None = None  # that changed their worker, by a new table or because workers came or went
+    moved_state: float | None = None  # their state, in tuples where it is linear
     # where there are queues, events or probes, which follow the latest time seen
     late: int | None = None  # tuples with a time before an earlier one's; with a rate there are none
     # where the scheme has a worker half: what was carried between workers and sources

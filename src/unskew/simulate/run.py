@@ -10,17 +10,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unskew.contract import Described, Scheme, Sources, Tickets, Workers, can
+from unskew.contract import Described, Replanning, Scheme, Sources, Tickets, Workers, can
 from unskew.errors import InputError
 from unskew.registry import registration_of
 from unskew.router import Router
-from unskew.simulate.agenda import Agenda, Clock, Item, Numbered, Probe, Timed
+from unskew.simulate.agenda import Agenda, Clock, EveryTuples, Item, Numbered, Probe, Timed
 from unskew.simulate.crew import Crew
 from unskew.simulate.estimation import Estimation
 from unskew.simulate.events import Event, names_needed
 from unskew.simulate.load import Load, Sample, Work
 from unskew.simulate.messaging import Messaging
 from unskew.simulate.metrics import KeyCounter, Replicas, Rows, replicas_lower_bound
+from unskew.simulate.migration import Migration
 from unskew.simulate.queue_metrics import Look, QueueRun
 from unskew.simulate.queues import Queues, parse_capacity
 from unskew.simulate.rehearsal import rehearse
@@ -54,7 +55,7 @@ class Run:
     def __init__(self, scheme: Scheme, setting: Setting) -> None:
         self._scheme, self._setting = scheme, setting
         names = names_needed(scheme.workers, setting.events, setting.queues)
-        shared = setting.estimation.kind == "global"
+        shared = setting.estimation.kind == "global" or can(scheme, Replanning)
         self._routers = [Router(scheme, source=source) for source in range(1 if shared else setting.sources)]
         self._oracle = Router(scheme) if setting.oracle else None
         self._agreed = 0  # tuples on which the sources decided as the oracle did
@@ -75,6 +76,12 @@ class Run:
         if self._queues is not None and setting.queues is not None and self._conversing:
             half = WorkerHalf(scheme, names, len(self._routers))
             self._messaging = Messaging(self._routers, self._queues.workers, half, setting.queues.feedback_delay)
+        self._migration = None
+        if can(scheme, Replanning):
+            if setting.oracle:
+                raise InputError("oracle: a scheme that moves keys has none: all its sources share one table")
+            seconds = 0.0 if setting.queues is None else setting.queues.migration
+            self._migration = Migration(self._routers[0], seconds, names)
         rehearse(scheme, setting.events, None if self._queues is None else self._queues.rate)
         self._sampling: Sampling[tuple[Sample, Look | None]] = Sampling(setting.samples, setting.length)
         self._took_place: list[str] = []
@@ -96,6 +103,8 @@ class Run:
             numbered = [(e.after, partial(self._change, e)) for e in events if e.after is not None]
             timed = [(e.time, partial(self._change, e)) for e in events if e.time is not None]
             items += [Numbered(numbered), Timed(timed)]
+        if self._migration is not None:
+            items.append(EveryTuples(self._routers[0].scheme.replan_every, self._replan))  # type: ignore[attr-defined]
         if self._setting.estimation.kind == "probe" and self._routers[0].estimates_load:
             items.append(Probe(self._setting.estimation.period, self._probe))
         return items
@@ -123,6 +132,8 @@ class Run:
             part = chunk.part(start, stop)
             chosen, tickets = self._route(part)
             names[start:stop] = self._crew.names_of(chosen)
+            if self._migration is not None:
+                self._migration.count(part.ids)
             senders = self._senders(part)
             for piece in self._sampling.pieces(stop - start):
                 self._load.add(chosen[piece], part.times[piece])
@@ -175,6 +186,19 @@ class Run:
         for router in self._routers:
             router.probe(known)
 
+    def _replan(self, time: float) -> None:
+        """Let a scheme that keeps keys whole look at its table of them."""
+        assert self._migration is not None
+        before = self._migration.homes()
+        if self._routers[0].replan():
+            self._migration.replans += 1
+            self._suspend(self._migration.move(before))
+
+    def _suspend(self, seconds: float) -> None:
+        """The stream waits while state is moved."""
+        if self._queues is not None:
+            self._queues.workers.suspend(seconds)
+
     def _change(self, event: Event, time: float) -> None:
         """Let `event` take place."""
         self._took_place.append(str(event))
@@ -183,6 +207,7 @@ class Run:
             self._queues.set_capacities(parse_capacity(event.capacity), time)
             return
         before = self._crew.names
+        homes = None if self._migration is None else self._migration.homes()
         self._crew.change(event)
         self._tell_routers(event)
         if self._queues is not None:
@@ -191,6 +216,8 @@ class Run:
             else:
                 self._queues.leave(event.workers, time, crash=event.what == "crash")
         self._load.change_workers(before, self._crew.names)
+        if self._migration is not None and homes is not None:
+            self._suspend(self._migration.move(homes, tuple(event.workers) if event.what == "crash" else ()))
         if self._work is not None:
             self._work.change_workers()
 
@@ -246,6 +273,7 @@ class Run:
             **({} if self._queues is None else self._queues.finish(self._crew.ever, queue_looks)),
             late=None if self._clock is None else self._clock.late,
             messages=None if self._messaging is None else self._messaging.log,
+            **({} if self._migration is None else self._migration.totals()),
             work=None if self._work is None else self._work.by_name[: self._crew.ever].tolist(),
             work_max_over_mean=None if self._work is None else self._work.max_over_mean(self._crew.names),
         )

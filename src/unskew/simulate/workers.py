@@ -340,6 +340,10 @@ class QueuedWorkers:
                 lines.free[:] = lines.head[worker], lines.free[1] + lost
                 lines.waiting[worker] = 0
 
+    def suspend(self, seconds: float) -> None:
+        """The stream waits for so long; workers go on with what they have."""
+        self._lines.clock[0] += seconds
+
     def start_window(self, time: float) -> None:
         """A window begins; no worker has finished anything since the last one ended."""
         self._window_start = (time, self.stalled, self.sent, self._lines.done.copy(), self._busy(time))
