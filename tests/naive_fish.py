@@ -3,6 +3,7 @@
 import struct
 
 import naive
+import naive_heads
 
 KEY_SALT = 2**31 - 2
 
@@ -23,6 +24,10 @@ def first_workers(nodes, key, count):
     return list(dict.fromkeys(index for _, _, index in clockwise))[:count]
 
 
+def in_24_bits(number):
+    return struct.unpack("f", struct.pack("f", number))[0]
+
+
 class Fish:
     """One source. `number` is the type of the counts: float as in the kernel, Fraction for exact ones."""
 
@@ -36,10 +41,13 @@ class Fish:
         least=2,
         interval=10.0,
         virtual_nodes=128,
+        whole_epoch=True,
+        solver=False,
         number=float,
     ):
         self.workers, self.epoch, self.counters, self.alpha = workers, epoch, counters, alpha
-        self.theta, self.total = theta, number(0)
+        self.theta, self.total, self.whole_epoch = theta, number(0), whole_epoch
+        self.solver, self.choices = solver, 2
         self.least, self.interval, self.number = least, interval, number
         self.key_at, self.count, self.widest = [], [], []  # one entry a counter
         self.in_epoch = 0
@@ -57,8 +65,12 @@ class Fish:
             self.walks[key] = first_workers(self.nodes, key, self.workers)
         return self.walks[key][:fan_out]
 
+    def all_tuples(self):
+        return max(self.total, self.epoch) if self.whole_epoch else self.total
+
     def is_hot(self, count):
-        return count > (self.theta * self.total if self.theta else self.total / (4 * self.workers))
+        total = self.all_tuples()
+        return count > (self.theta * total if self.theta else total / (4 * self.workers))
 
     def end_epoch(self):
         self.count = [count * self.alpha for count in self.count]
@@ -67,7 +79,7 @@ class Fish:
 
     def observe(self, paces):
         """`paces`: worker -> seconds per tuple, of those that report now."""
-        self.paces |= paces
+        self.paces |= {worker: in_24_bits(pace) for worker, pace in paces.items()}
         if self.paces:
             mean = sum(self.paces.values()) / len(self.paces)
             self.pace = [self.paces.get(worker, mean) for worker in range(self.workers)]
@@ -91,8 +103,13 @@ class Fish:
         self.count[mine] += 1
         self.top = max(self.count)
 
+        if self.solver and self.in_epoch % 100 == 1:
+            shares = [count / self.all_tuples() for count in self.count if self.is_hot(count)]
+            self.choices = naive_heads.fan_out(shares, max(0, 1 - sum(shares)), self.workers)
         fan_out = 2
-        if self.is_hot(self.count[mine]):
+        if self.is_hot(self.count[mine]) and self.solver:
+            fan_out = self.choices
+        elif self.is_hot(self.count[mine]):
             index = 0
             while self.count[mine] * 2 ** (index + 1) <= self.top:
                 index += 1

@@ -46,21 +46,24 @@ def fan_out(shares, tail, workers, epsilon=1e-4):
     return workers if shares else min(2, workers)
 
 
-def naive_d_choices(stream, workers, theta=0.0, epsilon=1e-4, counters=0, seed=0, whole=False):
+def naive_d_choices(stream, workers, theta=0.0, epsilon=1e-4, counters=0, seed=0, error_weight=-1.0, whole=False):
     """D-Choices, or W-Choices if `whole`."""
     theta = theta or 1 / (5 * workers)
     sketch = SpaceSaving(counters or ceil(4 / theta))
     load, decisions = [0] * workers, []
     choices, due = min(2, workers), 0.0
 
+    def weight(counter):
+        return counter[1] + error_weight * counter[2]
+
     def is_head(counter):
-        return counter[1] - counter[2] > max(10, theta * sketch.total)
+        return weight(counter) > max(10, theta * sketch.total)
 
     for key in stream:
         counter = sketch.count(key)
         if sketch.total >= due:
-            head = [(count - error) / sketch.total for _, count, error in filter(is_head, sketch.counters)]
-            choices = fan_out(head, 1 - sum(head), workers, epsilon)
+            head = [weight(counter) / sketch.total for counter in filter(is_head, sketch.counters)]
+            choices = fan_out(head, max(0, 1 - sum(head)), workers, epsilon)
             due = sketch.total + max(1, min(sketch.total / 8, 4 * sketch.size))
         if is_head(counter) and (whole or choices >= workers):
             allowed = range(workers)

@@ -21,9 +21,9 @@ class Worker:
         self.left = Fraction(0)  # of the cost of the first one
         self.joined, self.gone = joined, None
         self.came = self.done = self.lost = self.longest = 0
-        self.busy = self.work = Fraction(0)
+        self.busy = self.work = self.spent = Fraction(0)
         self.told = set()  # sources of what it executed in this window
-        self.window_start = (0, 0, Fraction(0))
+        self.window_start = (0, 0, Fraction(0), Fraction(0))
 
     def next_done(self, now):
         return now + self.left / self.capacity if self.queue else None
@@ -134,9 +134,10 @@ class Run:
                 return
             for worker in self.workers.values():
                 if worker.queue and worker.left == 0:
-                    arrived, source, _ = worker.queue.pop(0)
+                    arrived, source, cost = worker.queue.pop(0)
                     worker.left = worker.queue[0][2] if worker.queue else Fraction(0)
                     worker.done += 1
+                    worker.spent += cost / worker.capacity
                     worker.told.add(source)
                     self.latencies.append(self.now - arrived)
                     self.makespan = self.now - self.start
@@ -228,6 +229,7 @@ class Run:
                     worker.done - worker.window_start[1],
                     worker.busy - worker.window_start[2],
                     len(worker.queue),
+                    worker.spent - worker.window_start[3],
                 )
                 for name, worker in sorted(self.workers.items())
                 if source in worker.told
@@ -236,7 +238,7 @@ class Run:
                 reports.append((source, (rows, self.now - self.window_began, when)))
         for worker in self.workers.values():
             worker.told = set()
-            worker.window_start = (worker.came, worker.done, worker.busy)
+            worker.window_start = (worker.came, worker.done, worker.busy, worker.spent)
         self.window_began = self.now
         return reports
 
@@ -244,7 +246,8 @@ class Run:
         rows, seconds, when = report
         rows = [(self.members.index(row[0]), *row[1:]) for row in rows if row[0] in self.members]
         if rows:
-            workers, came, done, busy, waiting = (list(column) for column in zip(*sorted(rows), strict=True))
+            workers, came, done, busy, waiting, spent = (list(column) for column in zip(*sorted(rows), strict=True))
             told = workers, came, done, [float(each) for each in busy], waiting
-            self.heard.append((*told, float(seconds), float(when)))
-            self.routers[source].observe(WorkerReport(*map(np.array, told), float(seconds), float(when)))
+            window = float(seconds), float(when), [float(each) for each in spent]
+            self.heard.append((*told, *window))
+            self.routers[source].observe(WorkerReport(*map(np.array, told), *window[:2], np.array(window[2])))

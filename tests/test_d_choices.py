@@ -164,10 +164,16 @@ def test_every_tuple_is_counted(name):
 
 
 @pytest.mark.parametrize("counters", [0, 5])
-@given(stream=streams, workers=st.integers(1, 12), theta=st.floats(0.01, 0.5), epsilon=st.floats(0, 0.2))
+@given(
+    stream=streams,
+    workers=st.integers(1, 12),
+    theta=st.floats(0.01, 0.5),
+    epsilon=st.floats(0, 0.2),
+    error_weight=st.sampled_from([-1.0, 0.0, 1.0]),
+)
 @settings(max_examples=30)
-def test_decides_as_its_twin_with_its_own_parameters(counters, stream, workers, theta, epsilon):
-    settings = {"theta": theta, "counters": counters}
+def test_decides_as_its_twin_with_its_own_parameters(counters, stream, workers, theta, epsilon, error_weight):
+    settings = {"theta": theta, "counters": counters, "error_weight": error_weight}
     assert route("w_choices", stream, workers, **settings) == twin_of("w_choices")(stream.tolist(), workers, **settings)
     settings["epsilon"] = epsilon
     assert route("d_choices", stream, workers, **settings) == twin_of("d_choices")(stream.tolist(), workers, **settings)

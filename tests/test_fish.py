@@ -54,6 +54,8 @@ def candidates(key, count, workers, virtual_nodes=128):
     theta=st.sampled_from([0.0, 0.01, 0.1, 0.5]),
     least=st.integers(2, 25),
     virtual_nodes=st.sampled_from([0, 1, 4]),
+    whole_epoch=st.booleans(),
+    solver=st.booleans(),
 )
 def test_decides_as_its_twin_whatever_the_parameters(stream, **parameters):
     assert router(**parameters).route(stream).tolist() == naive_fish.naive_fish(stream.tolist(), **parameters)
@@ -181,15 +183,24 @@ def test_a_key_that_cools_down_has_two_workers_but_is_not_forgotten_while_it_is_
 
 
 def test_a_replaced_key_is_forgotten_and_comes_back_to_the_same_workers():
-    source = router(8, counters=1, virtual_nodes=8, theta=0.9)
+    source = router(8, counters=1, virtual_nodes=8, theta=0.9, whole_epoch=False)
     source.route(SOME_KEYS[:1])
     assert source.state.widest[0] == 8
     source.route(np.tile(SOME_KEYS[1:3], 20))  # each takes the only counter: count = min + 1, so each is the top
     assert source.state.top[0] == source.state.sketch.counts[0] == source.state.sketch.total[0] == 41
-    narrow = router(8, counters=2, theta=0.6, virtual_nodes=8)
+    narrow = router(8, counters=2, theta=0.6, virtual_nodes=8, whole_epoch=False)
     narrow.route(ids([1, 2, 2, 2, 2, 3]))
     assert narrow.state.sketch.counted.tolist() == ids([3, 2]).tolist()
     assert narrow.state.widest.tolist() == [0, 8]
+
+
+@pytest.mark.parametrize("whole_epoch", [False, True])
+def test_a_single_tuple_after_a_decay_makes_no_key_hot_where_a_share_is_one_of_an_epoch(whole_epoch):
+    """The counters sum to 200 then, of which one tuple is more than 1/(4 W); of an epoch of 1000 tuples it is not."""
+    source = router(128, whole_epoch=whole_epoch)
+    source.route(np.repeat(SOME_KEYS[:1], 1000))
+    source.route(SOME_KEYS[1:2])
+    assert (source.state.widest[1] > 0) == (not whole_epoch)
 
 
 # ---------------------------------------------------------------- Algorithm 3: where a tuple waits least
@@ -219,8 +230,26 @@ def test_ties_go_to_the_first_candidate():
     first, second = candidates(key, 2, 50)
     cold = router(50, theta=1.0)
     assert cold.route(np.repeat(key, 4)).tolist() == [first, second] * 2
-    hot = router(50)
+    hot = router(50, whole_epoch=False)
     assert hot.route(np.repeat(key, 100)).tolist() == list(range(50)) * 2
+
+
+def test_the_pace_is_of_the_tuples_that_are_done_so_that_equal_workers_tie():
+    """Window ends cut tuples in two. Counted as work of the window, the cut parts make equal workers look unequal."""
+    queues = Queues(rate=3.9, capacity=1.0)
+    stream = Zipf(1.0, 50, 400)
+    paces = []
+
+    class Watched(Router):
+        def observe(self, report):
+            super().observe(report)
+            paces.append(self.state.pace.copy())
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("unskew.simulate.run.Router", Watched)
+        simulate(stream, [make("fish", 4, interval=7.3)], queues=queues)
+    assert len(paces) > 10
+    assert all((pace == 1.0).all() for pace in paces)
 
 
 def test_without_reports_tuples_are_counted_for_ever_and_with_the_first_one_all_the_time_since_the_start_is_drained():
@@ -304,11 +333,11 @@ def test_keys_keep_their_workers_when_one_comes_or_goes():
 
 
 def test_a_new_worker_starts_with_an_empty_queue_if_queues_are_known_and_else_with_the_least():
-    counted = router(3)
+    counted = router(3, whole_epoch=False)
     counted.route(np.repeat(SOME_KEYS[:1], 31))
     counted.workers_changed([0, 7, 2])
     assert counted.state.backlog.tolist() == [11, 10, 10]
-    known = router(3)
+    known = router(3, whole_epoch=False)
     known.route(np.repeat(SOME_KEYS[:1], 31))
     known.observe(report([0, 1], [1, 1], [2.0, 4.0]))
     known.workers_changed([7, 1, 0, 2])

@@ -13,7 +13,7 @@ import pytest
 from committed import committed, ids
 from unskew import Hash, InputError, PartialKey, Scheme, Shuffle
 from unskew.cli.reproduce import PAPERS
-from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED
+from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, READING, REPRODUCED
 from unskew.experiments.fish import PAPER, setup
 from unskew.experiments.fish.rules import near
 from unskew.experiments.grid import Job, Outcome, Outcomes
@@ -24,8 +24,9 @@ from unskew.schemes.w_choices import WChoices
 from unskew.simulate import Result, simulate
 from unskew.streams import Evolving, Zipf
 
-NEVER = {"fig15-dc", "fig18", "fig19"}  # claims that no simulation can judge
-OF_REAL_STREAMS = ("fig2-", "fig3-", "fig9-", "fig11-real")
+NEVER = {"fig18", "fig18-absolute", "fig19", "fig4"}  # claims that no simulation can judge
+IMPOSSIBLE = {"abstract-memory"}  # the paper contradicts itself
+OF_REAL_STREAMS = ("fig2-", "fig3-", "fig4", "fig9-", "fig11-real")
 Numbers = dict[str, Any]
 World = Callable[[Job, Any], Numbers]
 
@@ -67,7 +68,7 @@ def test_the_grid_has_every_number_of_workers_and_every_skew(data: Path) -> None
 def test_no_cell_of_the_grid_is_simulated_twice(data: Path) -> None:
     for experiment in PAPER.experiments:
         jobs = experiment.jobs(settings(data, quick=False))
-        places = [(job.data, job.schemes[0].workers, job.sources, job.events) for job in jobs]
+        places = [(job.data, job.schemes[0].workers, job.sources, job.events, job.queues) for job in jobs]
         assert len(set(places)) == len(places), experiment.name
 
 
@@ -101,8 +102,10 @@ def as_published(job: Job, scheme: Any) -> Numbers:
     w, z, params = scheme.workers, skew(job), scheme._asdict()
     extreme = z is None or (w == 128 and z == 2.0)
     time, memory, latency = 1.0, 2.0, 1.0
-    if isinstance(scheme, PartialKey):
-        time, latency = (1.19 if w == 16 else 8.32) if z is None else 20.0, 3.0
+    if isinstance(scheme, Hash):
+        latency = 4.2
+    elif isinstance(scheme, PartialKey):
+        time, latency = (1.19 if w == 16 else 8.32) if z is None else 20.0 if extreme else 5.0, 3.0 if w == 128 else 2.0
     elif isinstance(scheme, DChoices):
         time = (7.44 if z is None else 13.57) if extreme else 1.0
     elif isinstance(scheme, WChoices):
@@ -119,27 +122,29 @@ def as_published(job: Job, scheme: Any) -> Numbers:
         memory = 2.3
     elif params.get("least") == w:
         memory = 2 / (1 - (0.2523 if w == 64 else 0.4534))
+    elif params.get("solver"):
+        time, memory = 1.5, 1.5
     elif params.get("interval") == float("inf"):
         time = 2.61
     elif params.get("virtual_nodes") == 0 and job.events:
         memory = 4.0 if z == 1.0 else 2.2
     if params.get("counters") == 1000 and isinstance(scheme, DChoices | WChoices):
-        latency = 3.0
+        latency = 3.0 if w == 128 else 2.0
     if params.get("counters") == 100:
         memory = 23.16
-    return {"makespan": time, "replicas_over_kg": memory, "latency_p99": latency}
+    return {"makespan": time, "local_max_over_mean": time, "replicas_over_kg": memory, "latency_p99": latency}
 
 
 def all_otherwise(job: Job, scheme: Any) -> Numbers:
     """A world in which nothing is as the paper has it."""
     w, params = scheme.workers, scheme._asdict()
-    time, memory, latency = 2.0, 5.0, 1.0
+    time, memory, latency = 2.0, 5.0, 2.0
     if isinstance(scheme, PartialKey):
         time, latency = 1.5, 30.0
     elif isinstance(scheme, DChoices | WChoices):
         memory = 30.0
     elif isinstance(scheme, Shuffle):
-        time, memory = 1.0, 3.0
+        time, memory, latency = 1.0, 3.0, 1.0
     elif params.get("alpha") == 0.0:
         memory = 5.0 + (skew(job) or 0.0)
     elif params.get("alpha") == 0.4 or params.get("theta") == 1 / (8 * w) or params.get("least") == w:
@@ -148,7 +153,7 @@ def all_otherwise(job: Job, scheme: Any) -> Numbers:
         memory = 3.0
     elif job.events:
         memory = 9.0 if params["virtual_nodes"] == 0 else 8.0
-    return {"makespan": time, "replicas_over_kg": memory, "latency_p99": latency}
+    return {"makespan": time, "local_max_over_mean": time, "replicas_over_kg": memory, "latency_p99": latency}
 
 
 def verdicts(data: Path, world: World, quick: bool) -> dict[str, str]:
@@ -165,7 +170,7 @@ def verdicts(data: Path, world: World, quick: bool) -> dict[str, str]:
 
 def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
     params = {name: value for name, value in scheme._asdict().items() if name != "workers"}  # type: ignore[attr-defined]
-    ideal: Numbers = {"tuples": 1, "capacity": [1.0], "latency_mean": 1.0}
+    ideal: Numbers = {"tuples": 1, "capacity": [1.0], "latency_mean": 1.0, "latency_p50": 1.0}
     return replace(
         some, scheme=registration_of(scheme).name, params=params, workers=scheme.workers, **ideal, **world(job, scheme)
     )
@@ -175,13 +180,14 @@ def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
 def test_every_claim_is_reproduced_where_all_is_as_published(data: Path, quick: bool) -> None:
     found = verdicts(data, as_published, quick)
     assert {id for id, verdict in found.items() if verdict == NOT_TESTABLE} == NEVER
-    assert {id for id, verdict in found.items() if verdict == DIFFERS} == set()
+    assert {id for id, verdict in found.items() if verdict == DIFFERS} == IMPOSSIBLE
+    assert READING not in found.values()
 
 
 @pytest.mark.parametrize("quick", [True, False])
 def test_every_claim_differs_where_nothing_is_as_published(data: Path, quick: bool) -> None:
     found = verdicts(data, all_otherwise, quick)
-    assert {id for id, verdict in found.items() if verdict == REPRODUCED} == set()
+    assert {id for id, verdict in found.items() if verdict in (REPRODUCED, READING)} == set()
     assert {id for id in found if id.startswith(OF_REAL_STREAMS)} >= {
         "fig2-100",
         "fig3-sg",
@@ -193,6 +199,24 @@ def test_every_claim_differs_where_nothing_is_as_published(data: Path, quick: bo
 def test_the_committed_results_have_all_claims_in_order(data: Path) -> None:
     assert ids(committed("fish")) == list(verdicts(data, as_published, quick=True))
     assert list(committed("fish").experiments) == [experiment.name for experiment in PAPER.experiments]
+
+
+def only_as_read(job: Job, scheme: Any) -> Numbers:
+    """A world in which the numbers are the paper's where it is read in another way, and nowhere else."""
+    params = scheme._asdict()
+    read_so = job.queues == setup.BACK_PRESSURE or params.get("error_weight") == 1.0
+    numbers = (as_published if read_so else all_otherwise)(job, scheme)
+    if isinstance(scheme, Shuffle | PartialKey | Hash) or params.get("whole_epoch"):
+        numbers["replicas_over_kg"] = as_published(job, scheme)["replicas_over_kg"]
+    if params.get("whole_epoch") is False:
+        numbers["replicas_over_kg"] = all_otherwise(job, scheme)["replicas_over_kg"]
+    return numbers
+
+
+def test_what_holds_only_as_read_is_told_from_what_holds_literally(data: Path) -> None:
+    found = verdicts(data, only_as_read, quick=True)
+    expected = {"fig9-dc", "fig9-wc", "fig10-dc", "fig10-wc", "fig12-life", "fig14-epoch", "fig11-fish", "fig20"}
+    assert {id for id in expected if found[id] == READING} == expected
 
 
 def test_a_printed_factor_is_met_from_both_sides() -> None:
@@ -208,7 +232,7 @@ def test_a_printed_factor_is_met_from_both_sides() -> None:
 def test_w_choices_that_trusts_estimates_of_too_few_counters_is_shuffle() -> None:
     stream = Evolving(1.0, 2_000, 20_000)
     shuffle, trusting, guaranteed = simulate(
-        stream, [Shuffle(64), setup.estimated(64, 100), WChoices(64, counters=100)], samples=1
+        stream, [Shuffle(64), WChoices(64, counters=100, error_weight=0.0), WChoices(64, counters=100)], samples=1
     )
     assert trusting.imbalance < 1
     assert (trusting.replicas or 0) > 0.95 * (shuffle.replicas or 0)
@@ -232,7 +256,7 @@ def test_a_tiny_run_has_claims_rules_and_pictures(
     chosen = settings(data)
     outcomes = Outcomes(Outcome(job, result) for job in experiment.jobs(chosen) for result in job.run())
     for claim in experiment.judged(outcomes, chosen):
-        assert claim.verdict in (REPRODUCED, DIFFERS, NOT_TESTABLE)
+        assert claim.verdict in (REPRODUCED, READING, DIFFERS, NOT_TESTABLE)
         assert (claim.verdict == NOT_TESTABLE) == (claim.id in NEVER), claim.id
         assert claim.verdict == NOT_TESTABLE or claim.why.startswith("Rule: "), claim.id
         assert not re.search(r"\bnan\b|\binf\b", claim.measured), claim

@@ -93,6 +93,17 @@ def test_the_mean_imbalance_is_over_every_tuple(chosen, cut):
     assert load.vector.tolist() == [chosen.count(worker) for worker in range(5)]
 
 
+@given(chosen=st.lists(st.integers(0, 3), max_size=200), cut=st.integers(0, 200))
+def test_local_balance_is_the_mean_over_windows_of_ten_tuples_per_worker(chosen, cut):
+    load = Load(4)
+    for part in (chosen[:cut], chosen[cut:]):
+        load.add(np.array(part, np.int32), np.arange(len(part), dtype=float))
+    windows = [chosen[start : start + 40] for start in range(0, len(chosen) - 39, 40)]
+    highest = [max(Counter(window).values()) for window in windows]
+    expected = sum(highest) / len(highest) / 10 if windows else None
+    assert load.local_max_over_mean == (None if expected is None else pytest.approx(expected))
+
+
 @pytest.mark.parametrize("tuples", [1, 255, 256, 257, 5120, 5121, 20_000])
 @pytest.mark.parametrize("samples", [1, 3, 10])
 @pytest.mark.parametrize("cut", [1000, 100_000])

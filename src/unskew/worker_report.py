@@ -27,6 +27,9 @@ class WorkerReport(NamedTuple):
     waiting: npt.NDArray[np.int64]  # int64[n], tuples at the worker at its end, the one in work included
     seconds: float  # length of the window
     now: float  # its end
+    # float64[n], seconds of the executed tuples, whenever they were begun, each at the speed that the worker had at its
+    # end. `busy` has a part of the tuple in work at either end of the window. None where a worker does not know
+    spent: npt.NDArray[np.float64] | None = None
 
 
 def checked_report(report: Any, workers: int) -> WorkerReport:
@@ -45,17 +48,22 @@ def checked_report(report: Any, workers: int) -> WorkerReport:
     came, tuples, waiting = (
         _whole(name, getattr(report, name), len(indices)) for name in ("came", "tuples", "waiting")
     )
-    busy = _array("busy", report.busy, len(indices), "iuf").astype(np.float64, copy=False)
+    busy = _seconds("busy", report.busy, len(indices))
+    spent = None if report.spent is None else _seconds("spent", report.spent, len(indices))
     least, highest = sys.float_info.min, sys.float_info.max
     if not is_number(report.seconds, least, highest):
         raise InputError(f"report: seconds must be a number above 0, not {report.seconds!r}")
     if not is_number(report.now, -highest, highest):
         raise InputError(f"report: now must be a number of seconds, not {report.now!r}")
-    return WorkerReport(indices, came, tuples, busy, waiting, float(report.seconds), float(report.now))
+    return WorkerReport(indices, came, tuples, busy, waiting, float(report.seconds), float(report.now), spent)
 
 
 def _whole(name: str, values: Any, length: int) -> Names:
     return _array(name, values, length, "iu" if length else "iuf").astype(np.int64, copy=False)
+
+
+def _seconds(name: str, values: Any, length: int) -> npt.NDArray[np.float64]:
+    return _array(name, values, length, "iuf").astype(np.float64, copy=False)
 
 
 def _array(name: str, values: Any, length: int, kinds: str) -> npt.NDArray[Any]:

@@ -39,10 +39,12 @@ from unskew.schemes.head import (
     plan_of_head,
     resized_head,
     threshold,
+    weight,
 )
 from unskew.schemes.pkg import least_loaded_of
 from unskew.sketches.space_saving import SpaceSaving, count_key, new_sketch
 
+EPSILON = 1e-4  # the share of all tuples by which a worker may exceed the mean, where the user says nothing
 GROWTH = 8.0  # d is found anew when the stream has grown by one in so many tuples
 MOST_PER_COUNTER = 4.0  # or by so many tuples per counter, if that is less
 
@@ -101,10 +103,10 @@ def _find_choices(scheme, state):
     keys, tail_share = 0, 1.0
     for counter in range(len(shares)):
         if is_head(scheme, sketch, counter):
-            shares[keys] = (sketch.counts[counter] - sketch.errors[counter]) / tuples
+            shares[keys] = weight(scheme, sketch, counter) / tuples
             tail_share -= shares[keys]
             keys += 1
-    state.choices[0] = fan_out(shares[:keys], tail_share, scheme.workers, scheme.epsilon)
+    state.choices[0] = fan_out(shares[:keys], max(0.0, tail_share), scheme.workers, scheme.epsilon)
     state.due[0] = tuples + max(1.0, min(tuples / GROWTH, MOST_PER_COUNTER * len(sketch.counts)))
 
 
@@ -145,6 +147,9 @@ class DChoices(NamedTuple):
         How many counters the sketch has; 0 for 4/theta.
     seed
         Which hash functions: the candidates from number 2 * seed on.
+    error_weight
+        A key counts as hot by its count plus this times the error of its count: -1 takes what is guaranteed, 0 the
+        sketch's estimate, 1 is what the authors' public code does.
 
     Examples
     --------
@@ -159,9 +164,10 @@ class DChoices(NamedTuple):
 
     workers: int  # W
     theta: float = 0.0
-    epsilon: float = 1e-4
+    epsilon: float = EPSILON
     counters: int = 0
     seed: int = 0
+    error_weight: float = -1.0
 
     def check(self) -> None:
         check_head(self)

@@ -10,11 +10,12 @@ Paper: Huang, "Efficient time-evolving stream processing at scale" (FISH), secti
   processed, times seconds per tuple. Workers report P_w every T seconds.
 
 Choices made here:
-- f_k counts the present tuple. d is rounded down. d_min is 2. M_k is forgotten with the counter of the key.
+- f_k counts the present tuple. It is a share of what the counters sum to, but of at least N_epoch (`whole_epoch`).
+- d is rounded down. d_min is 2. M_k is forgotten with the counter of the key.
 - With d = W the workers are tried in the order of their indices, else in that of the ring; the first of equals wins.
 - A tuple is counted once in C_w. What is drained is the time that really elapsed; nothing before the first report.
 - A worker that has not reported is taken as the mean of those that have.
-- With more than about 60 workers use ``epoch=16 * W, counters=16 * W``: the paper's defaults are too small.
+- With more than about 100 workers use ``epoch=16 * W, counters=16 * W``: the paper's defaults are too small.
 
 State: up to 92 bytes per counter, and 1.6 to 2.1 kB per worker with 128 virtual nodes. A tuple costs a step for each
 candidate. Each choice with its reason and its measured effect: docs/schemes/fish.md.
@@ -30,17 +31,19 @@ from unskew.checks import require_integer, require_number
 from unskew.errors import InputError
 from unskew.filling import plan_over
 from unskew.hashing import candidate
-from unskew.kernels import kernel
+from unskew.kernels import allocating_kernel, kernel
 from unskew.members import Names, carried_over
 from unskew.plan import Frequencies, Plan
 from unskew.registry import register
 from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, first_workers, new_ring, next_worker, start_walk
+from unskew.schemes.d_choices import EPSILON, fan_out
 from unskew.sketches.space_saving import SpaceSaving, check_sketch, count_key, decay, new_sketch
 from unskew.states import copied
 from unskew.worker_report import WorkerReport
 
 MOST_COUNTERS = 2_000_000
 TAIL = 2  # candidates of a key that is not hot
+SOLVED_EVERY = 100  # tuples of an epoch after which `solver` looks again
 NEVER = 1e12  # seconds between two reports where they are ignored
 
 
@@ -50,6 +53,7 @@ class State(NamedTuple):
     widest_of: npt.NDArray[np.uint64]  # [counters] the key whose M_k it is: that of the counter, or one it replaced
     top: npt.NDArray[np.float64]  # [1] the largest count
     in_epoch: npt.NDArray[np.int64]  # [1] tuples of this epoch so far
+    choices: npt.NDArray[np.int64]  # [1] d of all hot keys, where `solver` finds it
     ring: Ring  # of no workers where there are no virtual nodes
     backlog: npt.NDArray[np.float64]  # [workers] C_w: tuples sent by this source and not yet processed, as it infers
     pace: npt.NDArray[np.float64]  # [workers] P_w: seconds per tuple; all 1 while no worker has reported
@@ -58,19 +62,41 @@ class State(NamedTuple):
 
 
 @kernel
-def _threshold(scheme, total):
+def _total(scheme, counted):
+    """What a share is one of: all that is counted, or an epoch while that is more."""
+    return max(counted, float(scheme.epoch)) if scheme.whole_epoch else counted
+
+
+@kernel
+def _threshold(scheme, counted):
     """theta, as a count."""
+    total = _total(scheme, counted)
     return scheme.theta * total if scheme.theta > 0.0 else total / (4.0 * scheme.workers)
 
 
 @kernel
 def _fan_out(scheme, count, top):
     """Algorithm 2 (CHK), lines 3-6: d of a hot key."""
-    fan_out, doubled = scheme.workers, 2.0 * count
-    while doubled <= top and fan_out > scheme.least:  # floor(log2(f_top / f_k)) times, and without rounding
+    number, doubled = scheme.workers, 2.0 * count
+    while doubled <= top and number > scheme.least:  # floor(log2(f_top / f_k)) times, and without rounding
         doubled *= 2.0
-        fan_out //= 2
-    return max(fan_out, scheme.least)
+        number //= 2
+    return max(number, scheme.least)
+
+
+@allocating_kernel
+def _find_choices(scheme, state):
+    """d by the condition of `d_choices`, on the counts of now."""
+    sketch = state.sketch
+    total = _total(scheme, sketch.total[0])
+    shares = np.empty(sketch.table.used[0], np.float64)
+    keys, tail = 0, 1.0
+    for counter in range(len(shares)):
+        if sketch.counts[counter] > _threshold(scheme, sketch.total[0]):
+            shares[keys] = sketch.counts[counter] / total
+            tail -= shares[keys]
+            keys += 1
+    state.choices[0] = fan_out(shares[:keys], max(0.0, tail), scheme.workers, EPSILON)
 
 
 @kernel
@@ -81,17 +107,17 @@ def _drain(backlog, pace, seconds):
 
 
 @kernel
-def _soonest(backlog, pace, key, fan_out, ring):
+def _soonest(backlog, pace, key, candidates, ring):
     """Algorithm 3, lines 12-17: the candidate with the shortest waiting time, the first of equals."""
     best, shortest = 0, np.inf
-    on_ring = len(ring.node_worker) > 0 and fan_out < len(backlog)
+    on_ring = len(ring.node_worker) > 0 and candidates < len(backlog)
     node = start_walk(ring, key) if on_ring else 0
-    for j in range(fan_out):
+    for j in range(candidates):
         if on_ring:
             node = next_worker(ring, node)
             worker = np.int64(ring.node_worker[node])
         else:
-            worker = candidate(key, j, len(backlog)) if fan_out < len(backlog) else j
+            worker = candidate(key, j, len(backlog)) if candidates < len(backlog) else j
         wait = backlog[worker] * pace[worker]
         if wait < shortest:
             best, shortest = worker, wait
@@ -112,18 +138,23 @@ def choose(scheme, state, key, now):
         state.widest_of[counter] = key
         state.widest[counter] = 0
 
-    fan_out = min(TAIL, scheme.workers)
+    if scheme.solver and state.in_epoch[0] % SOLVED_EVERY == 1:
+        _find_choices(scheme, state)
+    candidates = min(TAIL, scheme.workers)
     if sketch.counts[counter] > _threshold(scheme, sketch.total[0]):
-        fan_out = _fan_out(scheme, sketch.counts[counter], state.top[0])
-        state.widest[counter] = max(state.widest[counter], fan_out)
-        fan_out = min(np.int64(state.widest[counter]), scheme.workers)
+        if scheme.solver:
+            candidates = min(np.int64(state.choices[0]), scheme.workers)
+        else:
+            wide = _fan_out(scheme, sketch.counts[counter], state.top[0])
+            state.widest[counter] = max(state.widest[counter], wide)
+            candidates = min(np.int64(state.widest[counter]), scheme.workers)
 
     if state.clock[0] == -np.inf:
         state.clock[0] = now
     if now > state.clock[1]:
         _drain(state.backlog, state.pace, now - state.clock[0])
         state.clock[0], state.clock[1] = now, now + scheme.interval
-    worker = _soonest(state.backlog, state.pace, key, fan_out, state.ring)
+    worker = _soonest(state.backlog, state.pace, key, candidates, state.ring)
     state.backlog[worker] += 1.0
     return worker
 
@@ -155,6 +186,10 @@ class Fish(NamedTuple):
         T, the seconds between two reports of the workers; inf ignores them.
     virtual_nodes
         How many nodes each worker has on the ring; 0 hashes modulo W instead.
+    whole_epoch
+        True: a share is one of at least `epoch` tuples. False: of what the counters sum to, however little that is.
+    solver
+        True: all hot keys have as many candidates as the condition of `d_choices` asks for; no Algorithm 2.
 
     Examples
     --------
@@ -175,6 +210,8 @@ class Fish(NamedTuple):
     least: int = 2  # d_min
     interval: float = 10.0  # T
     virtual_nodes: int = VIRTUAL_NODES
+    whole_epoch: bool = True
+    solver: bool = False
 
     def check(self) -> None:
         require_integer("virtual_nodes", self.virtual_nodes, 0, MOST_NODES)
@@ -185,6 +222,9 @@ class Fish(NamedTuple):
         require_number("alpha", self.alpha, "a number from 0 to 1", 0.0, 1.0)
         require_number("theta", self.theta, "0 for 1/(4 workers), or a share up to 1", 0.0, 1.0)
         require_number("interval", self.interval, "seconds from 1e-09 on, or inf", 1e-9, np.inf)
+        for name in ("whole_epoch", "solver"):
+            if not isinstance(getattr(self, name), bool | np.bool_):
+                raise InputError(f"{name}: must be True or False, not {getattr(self, name)!r}")
 
     @property
     def report_every(self) -> float:
@@ -200,6 +240,7 @@ class Fish(NamedTuple):
             widest_of=np.zeros(self.counters, np.uint64),
             top=np.zeros(1),
             in_epoch=np.zeros(1, np.int64),
+            choices=np.full(1, TAIL, np.int64),
             ring=new_ring(names if self.virtual_nodes else names[:0], self.virtual_nodes),
             backlog=np.zeros(self.workers),
             pace=np.ones(self.workers),
@@ -213,6 +254,7 @@ class Fish(NamedTuple):
             check_ring("ring", state.ring, self.workers)
         if not (np.isfinite(state.backlog) & (state.backlog >= 0) & np.isfinite(state.pace) & (state.pace > 0)).all():
             raise InputError("backlog, pace: must be finite numbers from 0 on, pace above 0")
+        require_integer("choices", int(state.choices[0]), 1, max(TAIL, self.workers))
         if not 0 <= state.in_epoch[0] <= self.epoch or not 0 <= state.top[0] < np.inf or np.isnan(state.clock).any():
             raise InputError(
                 f"in_epoch, top, clock: must be from 0 to {self.epoch}, a finite number from 0 on, and times, not "
@@ -221,11 +263,13 @@ class Fish(NamedTuple):
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Take P_w from each worker that has done something; the others are taken as the mean of those known."""
-        told = (report.tuples > 0) & (report.busy > 0) & (report.busy < np.inf) & (self.interval < np.inf)
+        seconds = report.busy if report.spent is None else report.spent
+        told = (report.tuples > 0) & (seconds > 0) & (seconds < np.inf) & (self.interval < np.inf)
         if not told.any():
             return
         workers = report.workers[told]
-        state.pace[workers] = report.busy[told] / report.tuples[told]
+        # in 24 bits: equally fast workers shall tie, however their seconds were added up
+        state.pace[workers] = (seconds[told] / report.tuples[told]).astype(np.float32)
         state.reported[workers] = True
         state.pace[~state.reported] = state.pace[state.reported].mean()
         if state.clock[1] == np.inf:
@@ -237,6 +281,7 @@ class Fish(NamedTuple):
         scheme.check()
         stays = np.isin(after, before)
         known = {name: getattr(state, name).copy() for name in ("widest", "widest_of", "top", "in_epoch", "clock")}
+        known["choices"] = np.minimum(state.choices, max(TAIL, len(after)))
         backlog, pace, reported = (
             carried_over(array, before, after) for array in (state.backlog, state.pace, state.reported)
         )
@@ -263,9 +308,9 @@ class Fish(NamedTuple):
         def candidates(i: int) -> Sequence[int]:
             key, count = frequencies.key_ids[i], float(frequencies.counts[i])
             hot = count > _threshold(scheme, float(frequencies.tuples))
-            fan_out = min(_fan_out(scheme, count, top) if hot else TAIL, workers)
-            if scheme.virtual_nodes and fan_out < workers:
-                return [int(worker) for worker in first_workers(ring, key, fan_out)]
-            return [int(candidate(key, j, workers)) for j in range(fan_out)] if fan_out < workers else range(workers)
+            number = min(_fan_out(scheme, count, top) if hot else TAIL, workers)
+            if scheme.virtual_nodes and number < workers:
+                return [int(worker) for worker in first_workers(ring, key, number)]
+            return [int(candidate(key, j, workers)) for j in range(number)] if number < workers else range(workers)
 
         return plan_over("fish", workers, frequencies, candidates)

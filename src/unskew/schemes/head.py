@@ -6,7 +6,7 @@ its share of this source's tuples is above the threshold theta, 1/(5 W) by defau
 
 Choices made here:
 - The share is the guaranteed one, (count - error) / N with the present tuple counted, so a key whose true share is at
-  most theta is never in the head.
+  most theta is never in the head. `error_weight` takes another: (count + weight error) / N.
 - There are 4/theta counters, 20 per worker by default. Then every key with a share above 1.25 theta is in the head.
 - A key of the head needs more than 10 guaranteed tuples besides: the first tuples of a stream are no evidence.
 - Counts are for life, as in the paper.
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from unskew.checks import is_number, require_integer
+from unskew.checks import is_number, require_integer, require_number
 from unskew.contract import Loads
 from unskew.errors import InputError
 from unskew.filling import plan_over
@@ -46,9 +46,15 @@ def threshold(scheme):
 
 
 @kernel
+def weight(scheme, sketch, counter):
+    """The tuples that the key of this counter is taken to have: the guaranteed ones by default."""
+    return sketch.counts[counter] + scheme.error_weight * sketch.errors[counter]
+
+
+@kernel
 def is_head(scheme, sketch, counter):
     """Whether the key of this counter is in the head."""
-    return sketch.counts[counter] - sketch.errors[counter] > max(LEAST_SEEN, threshold(scheme) * sketch.total[0])
+    return weight(scheme, sketch, counter) > max(LEAST_SEEN, threshold(scheme) * sketch.total[0])
 
 
 @kernel
@@ -71,6 +77,7 @@ def check_head(scheme: Any) -> None:
             f"theta: must be 0 for 1/(5 workers), or a share from {least_theta:g} to under 1, not {theta!r}"
         )
     require_integer("counters", scheme.counters, 0, MOST_COUNTERS)
+    require_number("error_weight", scheme.error_weight, "a number from -1 to 1", -1.0, 1.0)
     require_integer("seed", scheme.seed, 0, (2**31 - 1 - MOST_WORKERS) // 2)  # every candidate's number fits an int
 
 

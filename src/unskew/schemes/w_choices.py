@@ -72,6 +72,9 @@ class WChoices(NamedTuple):
         How many counters the sketch has; 0 for 4/theta.
     seed
         Which hash functions: the candidates from number 2 * seed on.
+    error_weight
+        A key counts as hot by its count plus this times the error of its count: -1 takes what is guaranteed, 0 the
+        sketch's estimate, 1 is what the authors' public code does.
 
     Examples
     --------
@@ -88,6 +91,7 @@ class WChoices(NamedTuple):
     theta: float = 0.0
     counters: int = 0
     seed: int = 0
+    error_weight: float = -1.0
 
     def check(self) -> None:
         check_head(self)

@@ -32,8 +32,11 @@ class Sample(NamedTuple):
     max_load: int
 
 
+LOCAL = 10  # tuples per worker of a window in which balance is local
+
+
 class Load:
-    """The load of each worker, and the mean of I(t) over all tuples.
+    """The load of each worker, the mean of I(t) over all tuples, and the mean of how uneven short windows are.
 
     When workers come or go, the count starts anew: I(t) compares the workers that are there by what they got since the
     last change. A worker that joined late is not compared with what others got before. `by_name` is of the whole run.
@@ -49,11 +52,14 @@ class Load:
         self._imbalances_before = 0.0  # sum of I(t) until then
         self._by_name_before = np.zeros(workers if names is None else names, np.int64)
         self._known_before = np.zeros(workers, np.int64)
+        self._recent = np.zeros(workers, np.int64)  # by index, in the present window
+        self._windows = np.zeros(4, np.int64)  # tuples and highest load of the present one; number, sum of the highest
 
     def add(self, chosen: Workers, times: Times) -> None:
         """One tuple per worker index of `chosen`, at `times`."""
         if len(chosen):
             _add_load(self.vector, self._tops, chosen)
+            _add_recent(self._recent, self._windows, chosen)
             self._last_time = float(times[-1])
 
     def change_workers(self, before: Names, after: Names) -> None:
@@ -64,6 +70,8 @@ class Load:
         self._known_before = carried_over(self.known, before, after)
         self.vector = np.zeros(len(after), np.int64)
         self._tops = np.zeros(3, np.int64)
+        self._recent = np.zeros(len(after), np.int64)
+        self._windows[:2] = 0
 
     @property
     def tuples(self) -> int:
@@ -82,6 +90,12 @@ class Load:
     def max_over_mean(self) -> float | None:
         """None where there were no tuples."""
         return float(self._tops[0]) * len(self.vector) / self.tuples_since if self.tuples_since else None
+
+    @property
+    def local_max_over_mean(self) -> float | None:
+        """Highest over mean load in windows of 10 tuples per worker, on average; None where not one was whole."""
+        _, _, windows, sum_highest = self._windows.tolist()
+        return sum_highest / (LOCAL * windows) if windows else None
 
     @property
     def mean_imbalance(self) -> float:
@@ -143,3 +157,20 @@ def _add_load(vector, tops, chosen):
         highest = max(highest, vector[chosen[i]])
         sum_highest += highest
     tops[0], tops[1], tops[2] = highest, tuples + len(chosen), sum_highest
+
+
+@kernel
+def _add_recent(recent, windows, chosen):
+    tuples, highest, number, sum_highest = windows
+    length = LOCAL * len(recent)
+    for i in range(len(chosen)):
+        recent[chosen[i]] += 1
+        highest = max(highest, recent[chosen[i]])
+        tuples += 1
+        if tuples == length:
+            number += 1
+            sum_highest += highest
+            tuples = highest = 0
+            for worker in range(len(recent)):
+                recent[worker] = 0
+    windows[0], windows[1], windows[2], windows[3] = tuples, highest, number, sum_highest

@@ -76,6 +76,7 @@ class Reporting(Periodic):
                     waiting=window.waiting[names],
                     seconds=window.seconds,
                     now=end,
+                    spent=window.spent[names],
                 )
             )
 

@@ -47,6 +47,8 @@ class Result:
     imbalance_fraction: float  # I(m)/m
     mean_imbalance_fraction: float  # average over t of I(t), divided by m
     max_over_mean: float | None  # highest load over mean load; None where there were no tuples
+    # highest over mean load in windows of 10 tuples per worker, on average: what a whole stream evens out, these show
+    local_max_over_mean: float | None
     replicas: int | None
     replicas_over_kg: float | None  # key grouping has one replica per key
     replicas_lower_bound: int | None  # for perfect balance

@@ -257,6 +257,7 @@ class Run:
             imbalance_fraction=load.imbalance / max(1, load.tuples_since),
             mean_imbalance_fraction=load.mean_imbalance / max(1, tuples),
             max_over_mean=load.max_over_mean,
+            local_max_over_mean=load.local_max_over_mean,
             replicas=replicas,
             replicas_over_kg=None if replicas is None or keys is None else replicas / max(1, len(keys)),
             replicas_lower_bound=bound,

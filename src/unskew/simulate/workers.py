@@ -54,6 +54,7 @@ class Lines(NamedTuple):
     began: Floats  # [names] since when it has worked without a pause, while it has a tuple
     busy: Floats  # [names] seconds of such stretches that are over
     done: Ints  # [names] tuples executed
+    spent: Floats  # [names] seconds of these, each at the speed of its end
     longest: Ints  # [names] the most that were ever at the worker
     head: npt.NDArray[np.int32]  # [names] node of its first tuple
     tail: npt.NDArray[np.int32]  # [names] node of its last tuple
@@ -82,8 +83,8 @@ def _advance(lines, record, workers, times, arriving, sources, bound, costs, let
     (key ids and tickets) and `executed` are None where there is no worker half: Numba then compiles a loop without a
     trace of them.
     """
-    (service, waiting, finish, began, busy, done, longest, head, tail, told, clock) = lines[:11]
-    (arrived, source, after, free, cost, key, ticket, asked, turn, came, went) = lines[11:]
+    (service, waiting, finish, began, busy, done, spent, longest, head, tail, told, clock) = lines[:12]
+    (arrived, source, after, free, cost, key, ticket, asked, turn, came, went) = lines[12:]
     stalled, last_done = clock
     first_free, number_free = free
     for i in range(len(workers)):
@@ -116,7 +117,10 @@ def _advance(lines, record, workers, times, arriving, sources, bound, costs, let
             last_done = max(last_done, finish[worker])
             done[worker] += 1
             waiting[worker] -= 1
-            if costs is not None:
+            if costs is None:
+                spent[worker] += service[worker]
+            else:
+                spent[worker] += service[worker] * cost[node]
                 went[worker] += cost[node]
             if waiting[worker] > 0:
                 if costs is None:
@@ -181,6 +185,7 @@ class Window(NamedTuple):
     came: Ints
     tuples: Ints
     busy: Floats
+    spent: Floats  # seconds of the executed tuples, whenever they were begun
     waiting: Ints
     seconds: float
 
@@ -209,6 +214,7 @@ class QueuedWorkers:
             began=np.zeros(names),
             busy=np.zeros(names),
             done=np.zeros(names, np.int64),
+            spent=np.zeros(names),
             longest=np.zeros(names, np.int64),
             head=np.zeros(names, np.int32),
             tail=np.zeros(names, np.int32),
@@ -346,20 +352,22 @@ class QueuedWorkers:
 
     def start_window(self, time: float) -> None:
         """A window begins; no worker has finished anything since the last one ended."""
-        self._window_start = (time, self.stalled, self.sent, self._lines.done.copy(), self._busy(time))
+        lines = self._lines
+        self._window_start = (time, self.stalled, self.sent, lines.done.copy(), self._busy(time), lines.spent.copy())
 
     def end_window(self, time: float) -> Window:
         """What was done since the window began; the next one begins."""
         self.settle(time)
-        began, stalled_before, sent_before, done_before, busy_before = self._window_start
+        began, stalled_before, sent_before, done_before, busy_before, spent_before = self._window_start
         self.start_window(time)
-        _, stalled, sent, done, busy = self._window_start
+        _, stalled, sent, done, busy, spent = self._window_start
         lines = self._lines
         window = Window(
             told=lines.told.copy(),
             came=sent - sent_before,
             tuples=done - done_before,
             busy=np.maximum(busy - busy_before, 0.0),  # however it is rounded
+            spent=spent - spent_before,
             waiting=lines.waiting.copy(),
             seconds=(time - began) + (stalled - stalled_before),
         )

@@ -2,13 +2,36 @@
 
 from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, by_workers
-from unskew.experiments.fish.rules import at_most, gains, largest, up_to
-from unskew.experiments.fish.setup import ALL, MOST, REAL, Cell, cells_of, jobs_of, real_streams, sizes
+from unskew.experiments.fish.rules import NEAR, gains, largest, local_gains, near, up_to
+from unskew.experiments.fish.setup import (
+    ALL,
+    BACK_PRESSURE,
+    BOUND,
+    COUNTERS,
+    LOCAL,
+    MOST,
+    REAL,
+    SATURATED,
+    SHARE_READING,
+    Cell,
+    cells_of,
+    jobs_of,
+    queued,
+    real_streams,
+    sizes,
+)
 from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table, not_testable
 from unskew.experiments.real import absent
 from unskew.experiments.words import listed, percent
 
+PRINTED_PKG = {"MT": (1.19, 8.32), "AM": (1.12, 7.31)}  # with 16 and with 128 workers
+COMPARABLE = 2.61  # times FG's memory: what the paper calls comparable
+BACKED_UP = (
+    f"execution time is measured under back-pressure: a worker holds at most {BOUND} tuples (ours), and the stream "
+    "waits for room. The paper asks for balance at every moment (section 2.4), which a makespan with endless queues "
+    "cannot see."
+)
 OTHER_DATA = "On congress_hashtags, stocknet_cashtags and reddit_domains where present, not on MT and AM."
 TEXTS = {
     "fig9-sg": ("FISH's execution time is almost that of SG on real data", "at most 1.07x"),
@@ -25,54 +48,111 @@ TEXTS = {
 
 
 def jobs(settings: Settings) -> list[Job]:
-    return jobs_of("fig9", real_streams(settings), sizes(settings), ALL)
-
-
-def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
-    cells = cells_of(outcomes, ALL)
-    if not cells:
-        why = f"MT and AM cannot be had, and {absent(', '.join(REAL))}"
-        return [not_testable(id, *text, why) for id, text in TEXTS.items()]
-    rising = {name: _gains_over_pkg(cells, name) for name in dict.fromkeys(cell.data for cell in cells)}
-    times = [(cell.time("FISH"), cell.place) for cell in cells]
-    memory = [(cell.memory("FISH"), cell.place) for cell in cells if cell.workers == MOST]
+    streams = real_streams(settings)
     return [
-        at_most("fig9-sg", TEXTS["fig9-sg"][0], 1.07, times, OTHER_DATA),
-        Finding(
-            "fig9-pkg",
-            *TEXTS["fig9-pkg"],
-            listed((name, f"W={w}: {gain:.2f}") for name, values in rising.items() for w, gain in values),
-            verdict(all(_grows([gain for _, gain in values]) for values in rising.values())),
-            "Rule: on every stream the gain is larger at the largest W than at the smallest, and nowhere smaller than "
-            f"at the W before. How large it gets is about p1 W / 2 of the stream. {OTHER_DATA}",
-        ),
-        up_to("fig9-dc", TEXTS["fig9-dc"][0], 7.44, gains(cells, "D-C", "FISH"), _why(cells, "D-C")),
-        up_to("fig9-wc", TEXTS["fig9-wc"][0], 6.95, gains(cells, "W-C", "FISH"), _why(cells, "W-C")),
-        up_to("fig9-dc-fair", TEXTS["fig9-dc-fair"][0], 7.44, gains(cells, "D-C sized", "FISH"), _sized("D-C")),
-        up_to("fig9-wc-fair", TEXTS["fig9-wc-fair"][0], 6.95, gains(cells, "W-C sized", "FISH"), _sized("W-C")),
-        at_most("fig11-real", TEXTS["fig11-real"][0], 2.61, memory, f"{_epochs(cells)} {OTHER_DATA}"),
+        *jobs_of("fig9", streams, sizes(settings), ALL),
+        *jobs_of("fig9", streams, sizes(settings), LOCAL, queues=BACK_PRESSURE),
     ]
 
 
-def _why(cells: list[Cell], name: str) -> str:
+def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
+    cells, backed_up = cells_of(queued(outcomes, SATURATED), ALL), cells_of(queued(outcomes, BACK_PRESSURE), LOCAL)
+    if not cells:
+        why = f"MT and AM cannot be had, and {absent(', '.join(REAL))}"
+        return [not_testable(id, *text, why) for id, text in TEXTS.items()]
+
+    def compared(name: str, printed: float) -> Finding:
+        id = f"fig9-{name.replace('-', '').lower()}"
+        so = gains(backed_up, name, "FISH")
+        return up_to(id, TEXTS[id][0], printed, gains(cells, name, "FISH"), _why(cells, backed_up, name), BACKED_UP, so)
+
+    def sized(name: str, printed: float) -> Finding:
+        id, kind = f"fig9-{name.replace('-', '').lower()}-fair", f"{name} sized"
+        so = gains(backed_up, kind, "FISH")
+        return up_to(id, TEXTS[id][0], printed, gains(cells, kind, "FISH"), _sized(name), BACKED_UP, so)
+
+    return [
+        _as_sg(cells, backed_up),
+        _over_pkg(cells, backed_up),
+        compared("D-C", 7.44),
+        compared("W-C", 6.95),
+        sized("D-C", 7.44),
+        sized("W-C", 6.95),
+        _memory([cell for cell in cells if cell.workers == MOST]),
+    ]
+
+
+def _as_sg(cells: list[Cell], backed_up: list[Cell]) -> Finding:
+    kinds = {"makespan": cells, f"under back-pressure (bound {BOUND})": backed_up}
+    worst = {kind: max((cell.time("FISH"), cell.place) for cell in found) for kind, found in kinds.items()}
+    windows = max((cell.local("FISH"), cell.place) for cell in backed_up)
+    return Finding(
+        "fig9-sg",
+        *TEXTS["fig9-sg"],
+        "; ".join(f"{kind}: at most {time:.2f} ({place})" for kind, (time, place) in worst.items())
+        + f"; highest load of short windows: at most {windows[0]:.2f} ({windows[1]})",
+        verdict(all(time <= 1.07 for time, _ in worst.values())),
+        "Rule: at most the printed factor in every cell, by the makespan and by that under back-pressure, which can "
+        "fail. The windows of 10 tuples per worker are shown only: there round robin is exactly 1 by construction. "
+        f"{OTHER_DATA}",
+    )
+
+
+def _over_pkg(cells: list[Cell], backed_up: list[Cell]) -> Finding:
+    def rising(found: list[Cell]) -> dict[str, list[tuple[int, float]]]:
+        return {name: _gains_over_pkg(found, name) for name in dict.fromkeys(cell.data for cell in found)}
+
+    def shown(found: list[Cell]) -> str:
+        return listed((name, f"W={w}: {gain:.2f}") for name, values in rising(found).items() for w, gain in values)
+
+    def holds(found: list[Cell]) -> bool:
+        lines = [[gain for _, gain in values] for values in rising(found).values()]
+        return all(map(_grows, lines)) and any(
+            near(line[0], least) and near(line[-1], most) for line in lines for least, most in PRINTED_PKG.values()
+        )
+
+    return Finding(
+        "fig9-pkg",
+        *TEXTS["fig9-pkg"],
+        shown(cells),
+        verdict(holds(cells), holds(backed_up)),
+        "Rule: on every stream the gain is larger at the largest W than at the smallest, and nowhere smaller than "
+        f"at the W before; and on one stream both ends are within a factor {NEAR:g} of those printed for MT or for AM. "
+        f"How large it gets is about p1 W / 2 of the stream. {OTHER_DATA}",
+        BACKED_UP,
+        shown(backed_up),
+    )
+
+
+def _why(cells: list[Cell], backed_up: list[Cell], name: str) -> str:
     slower = [(cell.latency(name) / cell.latency("FISH"), cell.place) for cell in cells]
     return (
-        f"Execution time tells only who ends last. {name} evens out all that was ever sent, so it spares a worker that "
-        "got too much while a new hot key went unnoticed, and little of the delay is left at the end. What differs is "
-        f"latency: the 99th percentile is up to {largest(slower)} times FISH's. {OTHER_DATA}"
+        f"A makespan tells only who ends last. {name} evens out all that was ever sent, so it spares a worker that "
+        "got too much while a new hot key went unnoticed, and little of the delay is left at the end. What differs "
+        f"without a bound is latency: the 99th percentile is up to {largest(slower)} times FISH's. By the highest load "
+        "of windows of 10 tuples per worker, without any queue, the factor is up to "
+        f"{largest(local_gains(backed_up, name, 'FISH'))}; with back-pressure and the threshold 2/W of the authors' "
+        f"code up to {largest(gains(backed_up, f'{name}, 2/W', 'FISH'))}. {OTHER_DATA}"
+    )
+
+
+def _memory(cells: list[Cell]) -> Finding:
+    def of(name: str) -> list[tuple[float, str]]:
+        return [(cell.memory(name), cell.place) for cell in cells]
+
+    return Finding(
+        "fig11-real",
+        *TEXTS["fig11-real"],
+        f"at most {largest(of(COUNTERS))}; " + ", ".join(f"{memory:.2f} ({place})" for memory, place in of(COUNTERS)),
+        verdict(max(of(COUNTERS))[0] <= COMPARABLE, max(of("FISH"))[0] <= COMPARABLE),
+        f"Rule: at most {COMPARABLE}x of FG in every cell. {OTHER_DATA}",
+        SHARE_READING,
+        f"at most {largest(of('FISH'))}; " + ", ".join(f"{memory:.2f} ({place})" for memory, place in of("FISH")),
     )
 
 
 def _sized(name: str) -> str:
     return f"{name} has 20 counters per worker here, 320 to 2560, instead of 1000. See fig9-dc. {OTHER_DATA}"
-
-
-def _epochs(cells: list[Cell]) -> str:
-    longer = [(cell.memory("FISH, long epoch"), cell.place) for cell in cells if cell.workers == MOST]
-    return (
-        "With 128 workers one tuple after a decay makes its key hot (see fig11-fish), and streams of few keys or few "
-        f"tuples per key show it. With epochs of 16 W tuples it is at most {largest(longer)}."
-    )
 
 
 def _gains_over_pkg(cells: list[Cell], name: str) -> list[tuple[int, float]]:
@@ -85,7 +165,7 @@ def _grows(values: list[float]) -> bool:
 
 
 def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
-    cells = cells_of(outcomes, ALL)
+    cells, backed_up = cells_of(queued(outcomes, SATURATED), ALL), cells_of(queued(outcomes, BACK_PRESSURE), LOCAL)
     if not cells:
         return ["No real stream was found; name their folder with --data."]
     rows = [
@@ -99,6 +179,10 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
         if cell.workers == MOST
         for name in ALL
     ]
+    local_rows = [
+        Row(f"time, bound {BOUND}, over SG", Cell.time, log=True),
+        Row("load of short windows", Cell.local, log=True),
+    ]
     first = {cell.data: cell.of["SG"] for cell in cells}
     told = "; ".join(f"{n}: {r.tuples:,} tuples, {r.keys:,} keys, p1 {percent(r.p1)}" for n, r in first.items())
     return [
@@ -107,6 +191,13 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
             by_workers(cells, [name for name in ALL if name != "SG"], rows),
             "Execution time (SG is 1), latency (in service times of a tuple) and memory (FG is 1) on real streams that "
             f"drift: {told}. D-C and W-C have 1000 counters as in the paper, “sized” ones 20 per worker.",
+        ),
+        Picture(
+            "fig9-local",
+            by_workers(backed_up, [name for name in LOCAL if name != "SG"], local_rows),
+            f"The same streams, locally. Above: execution time where a worker holds at most {BOUND} tuples and the "
+            "stream waits for room (SG is 1). Below, without any queue: the highest load of windows of 10 tuples per "
+            "worker, over the mean. “2/W” is the threshold of the authors' public code, the others have 1/(5 W).",
         ),
         Table(
             f"The same at W = {MOST}, with the latency in service times of a tuple. SG waits for nobody: 1.",

@@ -24,7 +24,13 @@ LOOKS = {
     "W-C1000 estimated": (PURPLE, "-", "P"),
     "W-C100 estimated": (PURPLE, ":", "X"),
     "FISH": (GREEN, "-", "*"),
-    "FISH, long epoch": (GREEN, "--", "p"),
+    "FISH, share of counters": (GREEN, "--", "p"),
+    "D-C, 2/W": (RED, ":", "P"),
+    "W-C, 2/W": (BLUE, ":", "X"),
+    "D-C1000 code": (RED, "-.", "P"),
+    "W-C1000 code": (BLUE, "-.", "X"),
+    "D-C100 code": (RED, "--", "p"),
+    "W-C100 code": (BLUE, "--", "h"),
 }
 INCHES_PER_LABEL = 1.6  # of a legend
 PLAIN, DECADES = (1.0, 2.0, 5.0), 200  # numbers that a logarithmic axis of so small a range shows, times powers of ten

@@ -3,6 +3,11 @@
 The paper's numbers come from other data (MT, AM), an unknown number of sources and an unknown unit of time, and most
 are read as "up to". So a printed factor counts as reproduced if the largest measured one is within a factor NEAR of it,
 and a comparison of two schemes if they are apart by SAME or more.
+
+Readings. Execution time is judged at the paper's word by the makespan, and, as a reading, by the makespan under
+back-pressure, where a worker holds at most 10 tuples (ours; see `setup`). Beside it stands a measure without any queue:
+the highest load of windows of 10 tuples per worker. The bound, the windows and the rules were fixed before the grid was
+run, but when an audit had found 8.9 (D-C) and 5.4 (W-C) with this bound on congress_hashtags.
 """
 
 from collections.abc import Iterable
@@ -26,17 +31,34 @@ def largest(ratios: Iterable[Ratio]) -> str:
     return f"{ratio:.2f} ({place})"
 
 
-def up_to(id: str, claim: str, printed: float, ratios: list[Ratio], why: str) -> Finding:
-    """A claim that some ratio is up to `printed`."""
-    best = max(ratios)[0]
+def up_to(
+    id: str,
+    claim: str,
+    printed: float,
+    ratios: list[Ratio],
+    why: str,
+    reading: str = "",
+    ratios_so: list[Ratio] | None = None,
+) -> Finding:
+    """A claim that some ratio is up to `printed`; under `reading` the ratios are `ratios_so`."""
+
+    def holds(found: list[Ratio] | None) -> bool:
+        return found is not None and near(max(found)[0], printed)
+
     return Finding(
         id,
         claim,
         f"up to {printed:.2f}x",
-        f"up to {largest(ratios)}; at least {min(ratios)[0]:.2f} in all of {len(ratios)} cells",
-        verdict(near(best, printed)),
+        _range_of(ratios),
+        verdict(holds(ratios), holds(ratios_so)),
         f"Rule: the largest ratio is within a factor {NEAR:g} of the printed one, either way. {why}",
+        reading,
+        _range_of(ratios_so) if ratios_so else "",
     )
+
+
+def _range_of(ratios: list[Ratio]) -> str:
+    return f"up to {largest(ratios)}; at least {min(ratios)[0]:.2f} in all of {len(ratios)} cells"
 
 
 def at_most(id: str, claim: str, printed: float, ratios: list[Ratio], why: str) -> Finding:
@@ -54,3 +76,8 @@ def at_most(id: str, claim: str, printed: float, ratios: list[Ratio], why: str) 
 def gains(cells: Iterable[Cell], other: str, name: str) -> list[Ratio]:
     """How many times as long as `name` the scheme `other` takes, in each cell."""
     return [(cell.gain(other, name), cell.place) for cell in cells]
+
+
+def local_gains(cells: Iterable[Cell], other: str, name: str) -> list[Ratio]:
+    """The same, by the highest load of short windows instead of by queues."""
+    return [(cell.local(other) / cell.local(name), cell.place) for cell in cells]
