@@ -8,8 +8,20 @@ import simulator
 import spark_batch
 import spark_costs
 import spark_feedback
+import spark_uneven_work
 import twitter
 
 if __name__ == "__main__":
-    for benchmark in (kernels, heads, simulator, plans, cold_start, spark_batch, spark_costs, spark_feedback, twitter):
+    for benchmark in (
+        kernels,
+        heads,
+        simulator,
+        plans,
+        cold_start,
+        spark_batch,
+        spark_costs,
+        spark_feedback,
+        spark_uneven_work,
+        twitter,
+    ):
         benchmark.main()

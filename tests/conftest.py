@@ -18,6 +18,7 @@ ONCE = {
     "test_cli",
     "test_cli_queues",
     "test_cli_refusals",
+    "test_cost_report",
     "test_documents",
     "test_evaluation",
     "test_experiments",
@@ -26,6 +27,7 @@ ONCE = {
     "test_fish_experiments",
     "test_graphs",
     "test_kernels",  # starts processes of its own, one of them without the compiler
+    "test_longest_first",
     "test_page",
     "test_report",
 }

@@ -25,8 +25,11 @@ from unskew.spark import (
     SALT,
     Decay,
     Feedback,
+    LearnedCosts,
     aggregate,
     apply_split,
+    cost_report,
+    map_balanced,
     plan_for,
     repartition,
     salted,
@@ -86,6 +89,14 @@ def test_the_report_counts_every_row(got: dict[str, Any]) -> None:
     assert (got["report"]["tuples"], got["report"]["keys"]) == (ROWS, len(set(NUMBERS)))
 
 
+def test_work_is_balanced_whether_its_cost_is_told_or_learnt(got: dict[str, Any]) -> None:
+    assert got["told"][0] == ROWS
+    assert got["told"][1] < 1.05
+    assert got["learnt"] == [ROWS, ROWS]
+    assert got["collected"] == [ROWS - 2, 2]
+    assert got["cost report"]["rows"] == ROWS
+
+
 def test_nothing_warns(got: dict[str, Any]) -> None:
     assert got["warned"] == []
 
@@ -99,6 +110,36 @@ def part(rows: pa.Table) -> pa.Table:
 
 def merged(parts: pa.Table) -> pa.Table:
     return pa.table({"n": [pc.sum(parts["n"])], "total": [pc.sum(parts["total"])]})
+
+
+def same(batches: Any) -> Any:
+    yield from batches
+
+
+def failing(batches: Any) -> Any:
+    for batch in batches:
+        if {7, 77} & set(batch["row"].to_pylist()):
+            raise ValueError("no")
+        yield batch
+
+
+def work_answers(df: Any) -> dict[str, Any]:
+    """Of `map_balanced` and `cost_report`."""
+    costs = LearnedCosts("word")
+    told = map_balanced(df, same, df.schema, W, "row")
+    loads = [row["cost"] for row in told.groupBy(F.spark_partition_id()).agg(F.sum("row").alias("cost")).collect()]
+    learnt = []
+    for _ in range(2):
+        map_balanced(df, same, df.schema, W, costs).collect()
+        learnt.append(sum(costs.collect().rows))
+    collected = map_balanced(df, failing, df.schema, W, "row", on_error="collect")
+    failed = sorted(row["error"]["row"]["row"] for row in collected.where("error is not null").collect())
+    return {
+        "told": [told.count(), max(loads) * W / sum(loads)],
+        "learnt": learnt,
+        "collected": [collected.where("error is null").count(), len(failed)],
+        "cost report": cost_report(df, "row", W).to_dict(),
+    }
 
 
 def main() -> dict[str, Any]:
@@ -140,6 +181,7 @@ def main() -> dict[str, Any]:
                 repartition(df, "word", W, plan=plan_for(df, "word", W, "fish", decay=Decay("row", ROWS)))
             ),
             "report": skew_report(df, "word", W).to_dict(),
+            **work_answers(df),
             "warned": [str(w.message) for w in warned if w.filename == __file__],
         }
     spark.stop()

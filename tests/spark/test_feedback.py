@@ -271,7 +271,7 @@ def test_rows_that_nobody_asks_for_are_no_harm(rows: DataFrame) -> None:
 
 
 def test_what_never_ran_is_not_waited_for_without_end(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unskew.spark.feedback.PATIENCE", 0.5)
+    monkeypatch.setattr("unskew.spark.telling.PATIENCE", 0.5)
     feedback = Feedback(make("cg", W))
     feedback.timed(repartition(rows, "key", W, feedback), sleeping([0.0] * W), SCHEMA)
     with pytest.raises(InputError, match=r"^feedback: what timed returned has not run; "):

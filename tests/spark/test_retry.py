@@ -29,7 +29,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew.spark import SALT, plan_for, salted
-from unskew.spark.route import RETRY_NET
+from unskew.spark.retries import RETRY_NET
 from unskew.streams import Zipf
 
 pytestmark = pytest.mark.timeout(1800)  # all cases run before the first test; two minutes on a quiet machine

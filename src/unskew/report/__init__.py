@@ -8,8 +8,24 @@ On Spark, `unskew.spark.skew_report` measures the frequencies; on the command li
 """
 
 from unskew.report.advice import PURPOSES, Advice
+from unskew.report.cost_forecast import CostForecast, CostLots
+from unskew.report.cost_report import CostFacts, CostReport, cost_report_on
 from unskew.report.counts import KeyCounts, ZipfFit
 from unskew.report.forecast import Forecast
 from unskew.report.report import Report, TopKey, report_on
 
-__all__ = ["PURPOSES", "Advice", "Forecast", "KeyCounts", "Report", "TopKey", "ZipfFit", "report_on"]
+__all__ = [
+    "PURPOSES",
+    "Advice",
+    "CostFacts",
+    "CostForecast",
+    "CostLots",
+    "CostReport",
+    "Forecast",
+    "KeyCounts",
+    "Report",
+    "TopKey",
+    "ZipfFit",
+    "cost_report_on",
+    "report_on",
+]

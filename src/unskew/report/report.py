@@ -2,8 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from html import escape
-from io import StringIO
 from typing import Any
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -17,6 +15,7 @@ from unskew.report.advice import ENOUGH, Advice, advise, purpose, reason, remark
 from unskew.report.costs import Work, check_work, duration, seconds
 from unskew.report.counts import KeyCounts, ZipfFit, percent
 from unskew.report.forecast import MOST_WORKERS, Forecast, forecasts
+from unskew.report.printing import as_html, as_text
 
 SHOWN = 10  # top keys
 NOT_IN_DICT = ("counts", "advice", "for_", "reasons", "seconds")  # or under another name
@@ -24,7 +23,6 @@ LONGEST_BAR = 30  # characters
 SHORTEST_BAR = 6
 TABLE = 73  # characters beside the bars
 TIME = 8  # more where times are shown
-WIDTH = 100  # of the report as text
 LEGEND = (
     "max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with perfect "
     "balance, merging of partial results included. replicas: (worker, key) pairs. Spark's hash: df.repartition(W, key)."
@@ -211,13 +209,10 @@ class Report:
         return f"{forecast.scheme} ({forecast.mode})" if twice else forecast.scheme
 
     def __str__(self) -> str:
-        console = Console(file=StringIO(), width=WIDTH, color_system=None, highlight=False)
-        with console.capture() as captured:
-            console.print(self)
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        return as_text(self)
 
     def _repr_html_(self) -> str:
-        return f'<pre style="line-height: 1.3">{escape(str(self))}</pre>'
+        return as_html(self)
 
 
 def _bullets(lines: Sequence[str]) -> Table:

@@ -12,11 +12,14 @@ from unskew.spark.aggregate import aggregate
 from unskew.spark.apply_split import apply_split
 from unskew.spark.background import run_watched as run_watched  # this and the others "as": for unskew's own commands
 from unskew.spark.balance import Balance, balance
+from unskew.spark.cost import cost_report
 from unskew.spark.counting import Decay
 from unskew.spark.feedback import Feedback
 from unskew.spark.keys import key_id
+from unskew.spark.learned_costs import LearnedCosts
 from unskew.spark.local import local_spark as local_spark
 from unskew.spark.local import require_java as require_java
+from unskew.spark.map_balanced import map_balanced
 from unskew.spark.planning import plan_for
 from unskew.spark.route import SALT
 from unskew.spark.routing import repartition, salted
@@ -31,10 +34,13 @@ __all__ = [
     "Balance",
     "Decay",
     "Feedback",
+    "LearnedCosts",
     "aggregate",
     "apply_split",
     "balance",
+    "cost_report",
     "key_id",
+    "map_balanced",
     "plan_for",
     "repartition",
     "salted",

@@ -39,9 +39,14 @@ def repartition_at_anchors(df: DataFrame, workers: int, *by: Column | str) -> Da
 
 def _anchor_of(worker: Column, workers: int) -> Column:
     """A number that falls into partition `worker` by its own hash."""
+    return F.get(F.array(*map(F.lit, numbers_of(workers))), worker)
+
+
+def numbers_of(workers: int) -> list[int]:
+    """For each worker a number that falls into its partition by its own hash: ``repartition(workers, number)``."""
     # The hash of a null key is the seed of all hashes, so the salts of a null key are such numbers.
-    numbers = salts_for(np.full(workers, NULL_KEY_ID), np.arange(workers, dtype=np.int32), workers)
-    return F.get(F.array(*map(F.lit, numbers.tolist())), worker)
+    numbers: list[int] = salts_for(np.full(workers, NULL_KEY_ID), np.arange(workers, dtype=np.int32), workers).tolist()
+    return numbers
 
 
 def _cache_anchors(spark: SparkSession, workers: int) -> DataFrame:

@@ -3,8 +3,6 @@
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from html import escape
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +19,12 @@ from rich.text import Text
 from unskew.errors import InputError, InputTypeError
 from unskew.plan import Plan
 from unskew.plots import check_picture, loads_figure
+from unskew.report.printing import as_html, as_text
 from unskew.spark.frames import columns_by_position, require_frame
 from unskew.spark.keys import can_be_hashed
 from unskew.spark.mapping import Batches, map_in_arrow
 
-WIDTH, LONGEST_BAR = 100, 30
+LONGEST_BAR = 30
 MOST_SHOWN = 20  # workers, all of them; of more, only the busiest and the idlest
 EXPECTED = 1.1  # times the planned max/mean: what the luck of hashing explains
 MEASURED = StructType(
@@ -122,13 +121,10 @@ class Balance:
         return table
 
     def __str__(self) -> str:
-        console = Console(file=StringIO(), width=WIDTH, color_system=None, highlight=False)
-        with console.capture() as captured:
-            console.print(self)
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+        return as_text(self)
 
     def _repr_html_(self) -> str:
-        return f'<pre style="line-height: 1.3">{escape(str(self))}</pre>'
+        return as_html(self)
 
 
 def balance(df: DataFrame, plan: Plan | None = None, *, timed: bool = False) -> Balance:

@@ -38,7 +38,12 @@ def dealing(df: DataFrame, keys: Sequence[str], deal: str | None) -> Dealing:
     names = [df.columns[i] for i in others if count_of(df, df.columns[i]) == 1]
     if deal not in names:
         raise InputError(f"deal: must be 'content', 'position' or one of {', '.join(names) or '-'}, not {deal!r}")
-    return Dealing(df, _turn(F.xxhash64(column(deal))), by_position=False)
+    return by_columns(df, [column(deal)])
+
+
+def by_columns(df: DataFrame, columns: Sequence[Column]) -> Dealing:
+    """Turns by the hash of these columns: rows that are equal there have the same one."""
+    return Dealing(df, _turn(F.xxhash64(*columns)), by_position=False)
 
 
 def by_position(df: DataFrame) -> Dealing:
@@ -52,7 +57,7 @@ def _by_content(df: DataFrame, others: Sequence[int]) -> Dealing:
     if not others:
         raise InputError("deal: there is no column but the keys to deal by; allowed is 'position'")
     if not repeated(df.sparkSession, df.columns):
-        return Dealing(df, _turn(F.xxhash64(*(column(df.columns[i]) for i in others))), by_position=False)
+        return by_columns(df, [column(df.columns[i]) for i in others])
     columns, name = columns_by_position(df), free_name(df, TURN)
     turns = df.withColumn(name, _turn(F.xxhash64(*(columns[i] for i in others))))
     return Dealing(turns, column(name), by_position=False, added=(name,))

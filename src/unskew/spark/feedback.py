@@ -1,6 +1,5 @@
 """What workers really did in one run, for the routers of the next: schemes that listen (`cg`, `fish`) on Spark."""
 
-import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -15,18 +14,16 @@ from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
 from unskew.registry import registration_of
 from unskew.router import Router
-from unskew.spark.frames import as_compared, free_name, require_frame, warn
+from unskew.spark.frames import free_name, require_frame, warn
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
+from unskew.spark.telling import DONE, UNHEARD, hear, observe, with_done, with_nulls
 from unskew.worker_report import WorkerReport
 
 WORKER = "__unskew_worker"  # number of the partition, for functions that run in it
-DONE = "__unskew_done"  # what a task did, in one row per task, which is taken out again
 DONE_TYPE = StructType(
     [StructField("worker", IntegerType()), StructField("rows", LongType()), StructField("busy", DoubleType())]
 )
 END = object()
-PATIENCE = 60.0  # seconds: Spark tells of a run shortly after its end
-UNHEARD = "rdd, foreach, foreachPartition and toLocalIterator are not heard of"
 
 
 class Feedback:
@@ -100,14 +97,11 @@ class Feedback:
         if not callable(function):
             raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
         result = result_schema(df, schema)
-        if DONE in as_compared(df.sparkSession, result.names):
-            raise InputError(f"schema: must have no column called {DONE}, which is ours")
-        nullable = StructType([*(StructField(f.name, f.dataType) for f in result), StructField(DONE, DONE_TYPE)])
-        self._observation = Observation()
+        nullable = with_done(df, result, DONE_TYPE)
         numbered = df.withColumn(free_name(df, WORKER), F.spark_partition_id())
         done = map_in_arrow(numbered, _timing(function, arrow_schema(nullable)), nullable)
-        seen = done.observe(self._observation, F.collect_list(DONE).alias(DONE))
-        return seen.where(F.col(DONE).isNull()).drop(DONE)
+        rows, self._observation = observe(done)
+        return rows
 
     def collect(self) -> WorkerReport:
         """Tell the scheme what the workers did in the run of what `timed` returned last. Returns what was told.
@@ -120,7 +114,7 @@ class Feedback:
         """
         if self._observation is None:
             raise InputError("feedback: there is no run to learn from; first call timed and run what it returns")
-        rows = _observed(self._observation)
+        rows = hear(self._observation, "feedback: what timed returned has not run; write or collect it first")
         self._observation = None
         done = {row["worker"]: row for row in rows if row["rows"]}  # each once, also if it was retried
         empty = sum(not row["rows"] for row in rows)
@@ -148,29 +142,6 @@ def _report_of(done: dict[int, Any], run: int) -> WorkerReport:
     rows = np.array([done[worker]["rows"] for worker in workers.tolist()], np.int64)
     busy = np.array([done[worker]["busy"] for worker in workers.tolist()], np.float64)
     return WorkerReport(workers, rows, rows, busy, np.zeros_like(rows), float(busy.max(initial=1e-9)), float(run))
-
-
-def _observed(observation: Observation) -> list[Any]:
-    """What the tasks told. Spark waits for a run without end, so this gives up some time after it should be over."""
-    outcome: dict[str, Any] = {}
-
-    def wait() -> None:
-        try:
-            outcome["rows"] = observation.get.get(DONE, [])
-        except Exception as error:
-            outcome["error"] = error
-
-    thread = threading.Thread(target=wait, daemon=True)
-    thread.start()
-    thread.join(PATIENCE)
-    if thread.is_alive():
-        raise InputError(f"feedback: what timed returned has not run; write or collect it first; {UNHEARD}")
-    if "AssertionError" in str(outcome.get("error")):  # of a stage that Spark left out, since it would get no rows
-        return []
-    if "error" in outcome:
-        raise outcome["error"]
-    rows: list[Any] = outcome["rows"]
-    return rows
 
 
 def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callable[[Batches], Batches]:
@@ -201,20 +172,10 @@ def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callab
         results = iter(clocked(lambda: function(fed())))  # which may do all of its work now, or batch by batch
         types = schema
         while (result := clocked(lambda: next(results, END))) is not END:
-            batch = _with_column(result, schema)
+            batch = with_nulls(result, schema, schema.names[:-1])
             types = batch.schema  # Spark takes others than it declares, such as large_string, but the same in all
             yield batch
         done = {DONE: {"worker": worker, "rows": rows, "busy": max(0.0, busy)}}
         yield pa.RecordBatch.from_pylist([done], types)
 
     return work
-
-
-def _with_column(batch: Any, schema: pa.Schema) -> pa.RecordBatch:
-    if not isinstance(batch, pa.RecordBatch):
-        raise InputTypeError(f"function: must yield a pyarrow.RecordBatch, not {type(batch).__name__}")
-    names = schema.names[:-1]
-    if sorted(batch.schema.names) != sorted(names):
-        raise InputError(f"function: must yield the columns {names}, not {batch.schema.names}")
-    nothing = pa.nulls(batch.num_rows, schema.field(DONE).type)
-    return pa.RecordBatch.from_arrays([*(batch[name] for name in names), nothing], schema.names)

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
+from typing import Any
 
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkTypeError, UnsupportedOperationException
 from pyspark.sql import DataFrame
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from unskew.errors import InputError, InputTypeError
 from unskew.spark.frames import repeated
@@ -40,6 +41,17 @@ def result_schema(df: DataFrame, schema: StructType | str) -> StructType:
         raise InputError(f"schema: must have different columns, and {twice[0]!r} is there twice")
     arrow_schema(schema, "schema")
     return schema
+
+
+def nullable(kind: DataType) -> Any:
+    """The type with everything inside it nullable, as it must be where a whole row may be null."""
+    if isinstance(kind, StructType):
+        return StructType([StructField(field.name, nullable(field.dataType)) for field in kind])
+    if isinstance(kind, ArrayType):
+        return ArrayType(nullable(kind.elementType))
+    if isinstance(kind, MapType):
+        return MapType(kind.keyType, nullable(kind.valueType))
+    return kind
 
 
 def arrow_schema(schema: StructType, name: str = "df") -> pa.Schema:

@@ -18,18 +18,17 @@ from unskew.spark.anchors import repartition_at_anchors
 from unskew.spark.dealing import Dealing, by_position, dealing
 from unskew.spark.evenness import MOST_EXCESS, looks_uneven, measured_max_over_mean
 from unskew.spark.feedback import Feedback
-from unskew.spark.frames import as_compared, column, free_name, require_batch, require_frame, setting, warn
+from unskew.spark.frames import as_compared, column, free_name, require_batch, require_frame, warn
 from unskew.spark.keys import described_keys, key_columns, key_id, key_names
 from unskew.spark.mapping import Batches, map_in_arrow
 from unskew.spark.online import with_online_salt
 from unskew.spark.plan_column import salt_of, with_joined_salt
 from unskew.spark.planning import name_and_parameters, plan_for, require_same_workers
+from unskew.spark.retries import warn_without_retry_net
 
 SALT = "__unskew_salt"
 DEFAULT_SCHEME = "fanout"
 AUTO, PLANNED, ONLINE = MODES = ("auto", "planned", "online")
-CHECKSUM = "spark.sql.shuffle.orderIndependentChecksum"
-RETRY_NET = (f"{CHECKSUM}.enabled", f"{CHECKSUM}.enableFullRetryOnMismatch")
 
 
 class Salted(NamedTuple):
@@ -103,7 +102,7 @@ class Route:
 
     def _add_salt(self, name: str) -> Salted:
         if self._online:
-            self._warn_without_retry_net()
+            warn_without_retry_net(self.df.sparkSession)
             start = self.scheme.router.to_bytes() if isinstance(self.scheme, Feedback) else None
             salted = with_online_salt(self.df, key_id(*self.columns), self._live_scheme, name, start)
             return Salted(salted, column(name), (name,))
@@ -115,7 +114,7 @@ class Route:
     def _deal_safely(self, dealt: Dealing, plan: Plan, name: str) -> Salted:
         """The salts of a plan, without any job; a warning where a retry of a task could change them."""
         if plan.hot_keys and dealt.by_position:
-            self._warn_without_retry_net()
+            warn_without_retry_net(self.df.sparkSession)
         return self._deal(dealt, plan, name)
 
     def _deal(self, dealt: Dealing, plan: Plan, name: str) -> Salted:
@@ -137,7 +136,7 @@ class Route:
         if load <= MOST_EXCESS * even:
             return as_asked
         if self.deal is None:
-            self._warn_without_retry_net()
+            warn_without_retry_net(self.df.sparkSession)
             return in_turn
         warn(
             f"deal: by {self.deal} the busiest worker gets {load:.2f} times the mean, by position {even:.2f}: many "
@@ -227,14 +226,6 @@ class Route:
             check_plannable(name, self.workers, **parameters)
             require_sample(self.sample)
         _ = self._dealing  # InputError where the rows cannot be dealt so
-
-    def _warn_without_retry_net(self) -> None:
-        off = [name for name in RETRY_NET if setting(self.df.sparkSession, name) != "true"]
-        if off:
-            warn(
-                f"{' and '.join(off)}: not true. If the order of the input is not fixed, rows can be lost or doubled "
-                "when Spark retries a task; see unskew.spark.repartition"
-            )
 
 
 def require_new_column(df: DataFrame, name: str) -> None:

@@ -1,0 +1,179 @@
+"""`map_balanced`: an expensive function of each row, with the work dealt evenly, not the rows."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.types import StringType, StructField, StructType
+
+from unskew.errors import InputError, InputTypeError
+from unskew.spark.cost_dealing import CostDealing, cost_column
+from unskew.spark.frames import as_compared, free_name, repeated, require_frame
+from unskew.spark.learned_costs import DONE_TYPE, KEY, LearnedCosts, sketching
+from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
+from unskew.spark.telling import DONE, observe, with_done, with_nulls
+from unskew.spark.working import Failed, Function, Piece, by_batch, by_cost_key, run_collecting, run_through
+
+RAISE, COLLECT = ON_ERROR = ("raise", "collect")
+ERROR = "error"  # the column of rows that failed
+
+
+def map_balanced(
+    df: DataFrame,
+    function: Callable[[Batches], Batches],
+    schema: StructType | str,
+    workers: int,
+    cost: str | Column | LearnedCosts,
+    *,
+    deal: str | None = None,
+    on_error: str = "raise",
+) -> DataFrame:
+    """``df.repartition(workers).mapInArrow(function, schema)``, where each worker gets as much work as the others.
+
+    For stateless functions whose time depends on the row: documents of different length, images, requests. Costs are
+    added up first, in one native pass over the rows (three at most), which runs now. Then rows are placed by a native
+    column: the expensive ones one by one, each on the worker that has least so far, the others so that every worker
+    gets its share. The busiest worker has little more than the mean, or than the most expensive row, whichever is more.
+    What a function has to do for all rows of a key at once is for `apply_split`.
+
+    Parameters
+    ----------
+    df
+        The rows, in a batch; in ``foreachBatch``, those of a micro-batch. They are read twice: cache what is expensive
+        to make, and what is not the same when it is made again.
+    function
+        As for ``mapInArrow``: gets an iterator of record batches and yields others. Where it fails, the error names it
+        and shows the row; to find that row, rows of the last batch may be done again. One that hangs, hangs the task,
+        as everywhere in Spark: give it a time limit of its own, such as the timeout of a request.
+    schema
+        Of what it yields: a DDL string or a StructType.
+    workers
+        How many partitions, up to 10,000; partition w is worker w.
+    cost
+        What a row costs, in any unit: the name of a column, an SQL expression such as ``"length(text)"``, a Column; or
+        `LearnedCosts`, which are timed. If every row costs something besides, add it. Null is a cost that is not known,
+        and taken as the mean of the others. Negative, infinite and NaN costs are refused, before the function runs.
+    deal
+        As in `repartition`: rows that are equal in content, or in the column that you name, are dealt together. Left
+        out, rows that are equal and too many for that are dealt by position.
+    on_error
+        "raise", or "collect": a row that makes the function fail does not end the job. The result then has one more
+        column, ``error``, null in all other rows: a struct of the type of the error, its message, and the row. All
+        other columns are null in such a row. The function is called anew for about every second of work, so load what
+        it needs once per process (``functools.cache``); and rows next to one that fails may be done twice.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from unskew.spark import map_balanced
+    >>> def shout(batches):
+    ...     for batch in batches:
+    ...         words = [word.upper() for word in batch["word"].to_pylist()]
+    ...         yield pa.RecordBatch.from_pydict({"word": words})
+    >>> done = map_balanced(df, shout, "word string", workers=4, cost="length(word)")
+    >>> done.groupBy("word").count().sort("word").show()
+    +----+-----+
+    |word|count|
+    +----+-----+
+    | CAT|  100|
+    | THE|  900|
+    +----+-----+
+    <BLANKLINE>
+    """
+    require_frame(df)
+    if df.isStreaming:
+        raise InputError("df: is a stream, whose costs cannot be added up; call map_balanced in foreachBatch")
+    if not callable(function):
+        raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
+    if on_error not in ON_ERROR:
+        raise InputError(f"on_error: must be one of {', '.join(ON_ERROR)}, not {on_error!r}")
+    result = result_schema(df, schema)
+    arrow_schema(df.schema)
+    learned = cost if isinstance(cost, LearnedCosts) else None
+    column = cost.estimate(df) if isinstance(cost, LearnedCosts) else cost_column(df, cost)
+    if on_error == COLLECT:
+        result = _with_error(df, result)
+    if learned is not None:
+        with_done(df, result, DONE_TYPE)  # InputError before any job
+    placed = CostDealing(df, column, workers, deal).place()
+    if learned is None and on_error == RAISE:
+        return map_in_arrow(placed, _telling_the_row(function), result)
+    work = _Work(function, df.columns, _plain_names(df), on_error)
+    if learned is None:
+        return map_in_arrow(placed, work.collecting(arrow_schema(result)), result)
+    told = with_done(df, result, DONE_TYPE)
+    keyed = learned.with_key_id(placed, free_name(placed, KEY))
+    rows, observation = observe(map_in_arrow(keyed, work.timed(arrow_schema(told)), told))
+    learned.expect(df, observation, workers)
+    return rows
+
+
+class _Work:
+    """What a task does with the rows of its worker."""
+
+    def __init__(self, function: Function, columns: Sequence[str], plain: Sequence[str], on_error: str) -> None:
+        self.function, self.columns, self.plain, self.on_error = function, columns, plain, on_error
+
+    def collecting(self, schema: pa.Schema) -> Function:
+        """Without anything to tell."""
+
+        def collecting(batches: Batches) -> Batches:
+            yield from self._results(by_batch(batches), lambda piece, seconds: None, schema)
+
+        return collecting
+
+    def timed(self, schema: pa.Schema) -> Function:
+        """Timed by cost key, whose id is in the last column; a row at the end tells of it."""
+
+        def timed(batches: Batches) -> Batches:
+            told, done = sketching()
+            yield from self._results(by_cost_key(batches), told, schema)
+            yield pa.RecordBatch.from_pylist([{DONE: row} for row in done()], schema)
+
+        return timed
+
+    def _results(self, pieces: Iterator[Piece], told: Callable[[Piece, float], None], schema: pa.Schema) -> Batches:
+        names = [name for name in schema.names if name not in (DONE, *([ERROR] if self.on_error == COLLECT else []))]
+        run = run_collecting if self.on_error == COLLECT else run_through
+        for found in run(self.function, pieces, told):
+            if isinstance(found, Failed):
+                yield self._failed(found, schema)
+            else:
+                yield with_nulls(found, schema, names).cast(schema)
+
+    def _failed(self, failed: Failed, schema: pa.Schema) -> pa.RecordBatch:
+        kind = schema.field(ERROR).type
+        row = pa.StructArray.from_arrays(failed.row.columns, self.plain).cast(kind.field("row").type)
+        texts = ([type(failed.error).__name__], [str(failed.error)])
+        error = pa.StructArray.from_arrays([*(pa.array(text) for text in texts), row], fields=list(kind))
+        others = {field.name: pa.nulls(1, field.type) for field in schema}
+        return pa.RecordBatch.from_pydict(others | {ERROR: error}, schema)
+
+
+def _telling_the_row(function: Function) -> Function:
+    def telling(batches: Batches) -> Batches:
+        yield from run_through(function, by_batch(batches), lambda piece, seconds: None)
+
+    telling.__name__ = getattr(function, "__name__", "function")  # is in the plan
+    return telling
+
+
+def _with_error(df: DataFrame, result: StructType) -> StructType:
+    """The schema with everything nullable, and a column for the rows that failed."""
+    if ERROR in as_compared(df.sparkSession, result.names):
+        raise InputError(f"schema: must have no column called {ERROR} with on_error='collect', which adds it")
+    plain = [StructField(name, field.dataType) for name, field in zip(_plain_names(df), df.schema, strict=True)]
+    error = StructType([StructField("type", StringType()), StructField("message", StringType())])
+    error.add("row", nullable(StructType(plain)))
+    return StructType([*nullable(result), StructField(ERROR, error)])
+
+
+def _plain_names(df: DataFrame) -> list[str]:
+    """The names of the columns, those that repeat with a number behind them."""
+    names: list[str] = []
+    for name in df.columns:
+        new, number = name, 2
+        while repeated(df.sparkSession, [*names, new]):
+            new, number = f"{name}_{number}", number + 1
+        names.append(new)
+    return names

@@ -1,0 +1,173 @@
+"""A user's function over batches, called so that its errors tell the row, or are collected, and so that it is timed.
+
+Rows are handed over in pieces: batches as Spark makes them, or rows of the same cost key, whose time then is known.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from unskew.spark.mapping import Batches
+
+Function = Callable[[Batches], Batches]
+END = object()
+SEARCH = 10.0  # seconds in which the row that made a function fail is looked for
+ENOUGH = 1.0  # seconds: a piece that takes so long is not made larger
+MOST_SHOWN = 300  # characters of a row, and of what an error says
+
+
+class Piece(NamedTuple):
+    """Rows that are handed over together."""
+
+    rows: pa.RecordBatch
+    key: int | None = None  # the id of their cost key
+
+
+Told = Callable[[Piece, float], None]  # what a piece took, in seconds
+
+
+class Failed(NamedTuple):
+    """A row that made the function fail."""
+
+    row: pa.RecordBatch
+    error: Exception
+
+
+class Clock:
+    """Adds up seconds while it runs."""
+
+    def __init__(self) -> None:
+        self._seconds, self._since = 0.0, -1.0
+
+    def start(self) -> None:
+        if self._since < 0:
+            self._since = time.perf_counter()
+
+    def stop(self) -> None:
+        if self._since >= 0:
+            self._seconds += time.perf_counter() - self._since
+            self._since = -1.0
+
+    def take(self) -> float:
+        """The seconds since it was taken last."""
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+
+def by_batch(batches: Batches) -> Iterator[Piece]:
+    """The batches as they come."""
+    return (Piece(batch) for batch in batches)
+
+
+def by_cost_key(batches: Batches) -> Iterator[Piece]:
+    """The rows of each batch by their cost key, whose id is in the last column, and is left out."""
+    for batch in batches:
+        ids = batch.columns[-1].to_numpy()
+        order = np.argsort(ids, kind="stable")
+        rows = batch.select(list(range(batch.num_columns - 1))).take(pa.array(order))
+        starts = np.flatnonzero(np.diff(ids[order], prepend=ids[order[0]] + 1 if len(order) else 0)).tolist()
+        for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
+            yield Piece(rows.slice(start, end - start), int(ids[order[start]]))
+
+
+def run_through(function: Function, pieces: Iterator[Piece], told: Told) -> Iterator[Any]:
+    """What `function` yields, called once with all pieces. An error tells which row it was for.
+
+    A piece takes from the moment in which the function gets it until it asks for the next, without the time in which
+    the function waits until what it yielded is taken.
+    """
+    clock, last = Clock(), Piece(None)
+    reading = False  # then an error is Spark's own
+
+    def fed() -> Batches:
+        nonlocal last, reading
+        while True:
+            reading = True
+            piece = next(pieces, None)
+            reading = False
+            if piece is None:
+                return
+            last = piece
+            clock.start()
+            yield piece.rows
+            clock.stop()
+            told(piece, clock.take())
+
+    try:
+        results = iter(function(fed()))
+        while (result := next(results, END)) is not END:
+            clock.stop()
+            yield result
+            clock.start()
+    except Exception as error:
+        if reading:
+            raise
+        raise RuntimeError(_said(function, error, last.rows)) from error
+
+
+def run_collecting(function: Function, pieces: Iterator[Piece], told: Told) -> Iterator[Any]:
+    """What `function` yields, called anew for each part of the pieces; a `Failed` for each row that makes it fail.
+
+    Where a part fails, its rows are done again one by one. Parts take about a second each, so that this is not much.
+    """
+    size = 1  # rows
+    for piece in pieces:
+        done = 0
+        while done < piece.rows.num_rows:
+            part = Piece(piece.rows.slice(done, size), piece.key)
+            began = time.perf_counter()
+            found = _all_of(function, part.rows)
+            took = time.perf_counter() - began
+            yield from found
+            told(part, took)
+            done += part.rows.num_rows
+            if took < ENOUGH / 2 and part.rows.num_rows == size:
+                size *= 2
+            elif took > ENOUGH:
+                size = max(1, size // 2)
+
+
+def _all_of(function: Function, rows: pa.RecordBatch) -> list[Any]:
+    try:
+        return list(function(iter([rows])))
+    except Exception as error:
+        return [Failed(rows, error)] if rows.num_rows == 1 else list(_one_by_one(function, rows))
+
+
+def _one_by_one(function: Function, rows: pa.RecordBatch) -> Iterator[Any]:
+    for number in range(rows.num_rows):
+        yield from _all_of(function, rows.slice(number, 1))
+
+
+def _said(function: Function, error: Exception, rows: pa.RecordBatch | None) -> str:
+    """What went wrong, where, and for which row."""
+    name = getattr(function, "__name__", type(function).__name__)
+    said = f"function: {name!r} raised {type(error).__name__}: {str(error)[:MOST_SHOWN]}"
+    if rows is None:
+        return f"{said}, before it asked for any row"
+    found = _failing_row(function, rows)
+    if found is not None:
+        return f"{said}, for the row {_shown(found)}"
+    return f"{said}, for one of {rows.num_rows:,} rows, of which the first is {_shown(rows.slice(0, 1))}"
+
+
+def _failing_row(function: Function, rows: pa.RecordBatch) -> pa.RecordBatch | None:
+    """The first row that makes the function fail by itself, if it is found in time."""
+    late = time.perf_counter() + SEARCH
+    for number in range(rows.num_rows if rows.num_rows > 1 else 0):
+        row = rows.slice(number, 1)
+        try:
+            list(function(iter([row])))
+        except Exception:
+            return row
+        if time.perf_counter() > late:
+            return None
+    return rows if rows.num_rows == 1 else None
+
+
+def _shown(row: pa.RecordBatch) -> str:
+    values = ", ".join(f"{name}={value[0]}" for name, value in zip(row.schema.names, row.columns, strict=True))
+    return values if len(values) <= MOST_SHOWN else f"{values[:MOST_SHOWN]}..."
