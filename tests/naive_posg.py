@@ -44,17 +44,20 @@ class Tables:
 class Worker:
     """The worker half."""
 
-    def __init__(self, functions, columns, window, tolerance):
+    def __init__(self, functions, columns, window, tolerance, sources, count_idle):
+        self.sources, self.count_idle, self.idle = sources, count_idle, 0.0
         self.fresh = lambda: Tables(functions, columns)
         self.window, self.tolerance = window, tolerance
         self.tables, self.snapshot, self.executed = self.fresh(), None, 0
         self.total = defaultdict(float)  # by source
 
-    def execute(self, key, seconds, source, ticket):
+    def execute(self, key, seconds, source, ticket, waited):
         """What it has to tell: a list of (source or None for all, message)."""
         self.tables.add(key, seconds)
         self.total[source] += seconds
-        told = [(source, ("Reply", ticket, self.total[source]))] if ticket else []
+        self.idle += waited
+        total = self.total[source] + (self.idle / self.sources if self.count_idle else 0.0)
+        told = [(source, ("Reply", ticket, total))] if ticket else []
         self.executed += 1
         if self.executed % self.window == 0:
             now, before = self.tables.means(), self.snapshot
@@ -133,11 +136,13 @@ class Simulation:
         columns=54,
         rows=4,
         seed=0,
+        count_idle=False,
         firsts=(0,),
     ):
         functions = universal_functions(rows, seed).tolist()
         service = service or [1.0] * workers
-        halves = [Worker(functions, columns, window, tolerance) for _ in range(workers)]
+        halves = [Worker(functions, columns, window, tolerance, sources, count_idle) for _ in range(workers)]
+        free_since = [0.0] * workers
         self.sources = [Source(workers, first) for first in firsts]
         queues = [[] for _ in range(workers)]  # (key, cost, source, ticket, arrived)
         done, news, order = [], [], 0  # heaps: (time, worker), (time, worker, source, order, message)
@@ -149,7 +154,8 @@ class Simulation:
                 time, worker, began = heapq.heappop(done)
                 key, _, source, ticket, arrived = queues[worker].pop(0)
                 self.latencies.append(time - arrived)
-                for to, message in halves[worker].execute(key, time - began, source, ticket):
+                waited, free_since[worker] = began - free_since[worker], time
+                for to, message in halves[worker].execute(key, time - began, source, ticket, waited):
                     for source_number in range(sources) if to is None else [to]:
                         heapq.heappush(news, (time + delay, worker, source_number, order, message))
                         order += 1

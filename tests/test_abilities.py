@@ -153,7 +153,7 @@ def test_a_source_is_a_whole_number(source):
 
 
 def test_a_worker_half_needs_its_kernel_and_its_methods():
-    def execute(scheme, states, worker, key, seconds, source, ticket):
+    def execute(scheme, states, worker, key, seconds, waited, source, ticket):
         return 0
 
     def choose(scheme, state, key, now):

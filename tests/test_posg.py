@@ -103,6 +103,7 @@ def cases(draw):
         "columns": draw(st.integers(1, 8)),
         "rows": draw(st.integers(1, 3)),
         "seed": draw(st.integers(0, 3)),
+        "count_idle": draw(st.booleans()),
     }
 
 
@@ -396,6 +397,14 @@ def test_workers_come_and_go(phases, events):
     assert RUN in phases[-20:]
     assert {message.worker for message in later} == set(result.members)
     assert result.done + result.lost == 8000
+
+
+def test_where_idle_time_counts_no_worker_gets_a_burst_to_catch_up():
+    """With 10 % of the time to spare, the paper's cumulated time makes POSG worse than round robin."""
+    stream, parameters = Costed(z=1.0, keys=200, tuples=20_000, values=16), {"window": 128, "tolerance": 0.2}
+    schemes = [make("posg", 4, **parameters), make("posg", 4, **parameters, count_idle=True)]
+    literal, idle = simulate(stream, schemes, queues=Queues(utilisation=0.9))
+    assert idle.latency_mean < 0.8 * literal.latency_mean
 
 
 def test_workers_that_come_before_any_table_did_are_waited_for():

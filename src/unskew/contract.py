@@ -91,10 +91,11 @@ class Listening(Protocol):
 class Conversing(Protocol):
     """It has a *worker half*: its workers learn from what they execute, and have messages for its sources.
 
-    Its second kernel, ``execute(scheme, states, worker, key_id, seconds, source, ticket) -> int``, takes in a tuple
-    that the worker has executed in so many seconds. It returns 0, or what the worker has to tell now: ``TELLS_ALL``,
-    ``REPLIES`` (to the source of this tuple), or their sum. A source asks by a *ticket*, a whole number above 0 that
-    travels with a tuple: ``choose`` returns ``(worker, ticket)``. What carries messages and tickets knows no scheme.
+    Its second kernel, ``execute(scheme, states, worker, key_id, seconds, waited, source, ticket) -> int``, takes in a
+    tuple that the worker has executed in so many seconds, after it had waited for work. It returns 0, or what the
+    worker has to tell now: ``TELLS_ALL``, ``REPLIES`` (to the source of this tuple), or their sum. A source asks by a
+    *ticket*, a whole number above 0 that travels with a tuple: ``choose`` returns ``(worker, ticket)``. What carries
+    messages and tickets knows no scheme.
     """
 
     def new_worker_states(self, workers: int, sources: int) -> Any:

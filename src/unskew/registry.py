@@ -33,9 +33,9 @@ def loop(scheme, state, key_ids, times, tickets, chosen):
         chosen[i], tickets[i] = step(scheme, state, key_ids[i], times[i])
 """
 EXECUTE_LOOP = """
-def loop(scheme, states, workers, key_ids, seconds, sources, tickets, i):
+def loop(scheme, states, workers, key_ids, seconds, waited, sources, tickets, i):
     while i < len(key_ids):
-        told = step(scheme, states, workers[i], key_ids[i], seconds[i], sources[i], tickets[i])
+        told = step(scheme, states, workers[i], key_ids[i], seconds[i], waited[i], sources[i], tickets[i])
         i += 1
         if told:
             return i, told

@@ -73,7 +73,13 @@ class WorkerHalf:
         self._workers, self._sources = workers, sources
 
     def execute(
-        self, key_ids: KeyIds, seconds: Any, workers: Any = None, sources: Any = None, tickets: Any = None
+        self,
+        key_ids: KeyIds,
+        seconds: Any,
+        workers: Any = None,
+        sources: Any = None,
+        tickets: Any = None,
+        waited: Any = None,
     ) -> list[Message]:
         """Take in tuples that were executed, in order; returns what workers have to tell.
 
@@ -85,23 +91,23 @@ class WorkerHalf:
             How long each took.
         workers, sources, tickets
             Which worker executed it, which source it came from, what it carried; left out, all are 0.
+        waited
+            How long the worker had nothing to do before it; left out, never.
         """
         ids = require_key_ids(key_ids)
-        took = np.asarray(seconds, np.float64)
-        if took.shape != ids.shape or not ((took >= 0) & (took < np.inf)).all():
-            raise InputError(f"seconds: must be one finite number from 0 on per tuple ({len(ids)})")
         columns = (
             self._column("workers", workers, len(ids), self._workers),
             ids,
-            frozen(took),
+            _durations("seconds", seconds, len(ids)),
+            _durations("waited", np.zeros(len(ids)) if waited is None else waited, len(ids)),
             self._column("sources", sources, len(ids), self._sources),
             self._column("tickets", tickets, len(ids), 2**63 - 1),
         )
         return list(self.take_in(columns))
 
     def take_in(self, columns: Sequence[npt.NDArray[Any]]) -> Iterator[Message]:
-        """The same, for columns of the right types that need no check: workers, key ids, seconds, sources, tickets."""
-        workers, ids, _, sources, tickets = columns
+        """The same, for columns of the right types that need no check: in the order of the kernel's arguments."""
+        workers, ids, _, _, sources, tickets = columns
         position, told = self._registration.execute_loop(self.scheme, self.states, *columns, 0)
         while told:
             worker, source, ticket = (int(column[position - 1]) for column in (workers, sources, tickets))
@@ -125,3 +131,10 @@ class WorkerHalf:
         """How many tuples each worker must execute before it can have something to tell that nobody asked."""
         quiet: npt.NDArray[np.int64] = self.scheme.quiet_for(self.states)
         return np.maximum(quiet, 1)
+
+
+def _durations(name: str, given: Any, tuples: int) -> npt.NDArray[np.float64]:
+    array = np.asarray(given, np.float64)
+    if array.shape != (tuples,) or not ((array >= 0) & (array < np.inf)).all():
+        raise InputError(f"{name}: must be one finite number from 0 on per tuple ({tuples})")
+    return frozen(array)

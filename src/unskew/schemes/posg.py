@@ -29,7 +29,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import require_integer, require_number
+from unskew.checks import require, require_integer, require_number
 from unskew.contract import REPLIES, TELLS_ALL
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import universal, universal_functions
@@ -69,6 +69,7 @@ class WorkerStates(NamedTuple):
     executed: Ints  # [workers] tuples since the last test
     stabilizing: npt.NDArray[np.bool_]  # [workers] whether there is a snapshot, else START
     total: Floats  # [workers, sources] C: seconds spent on the tuples of each source
+    idle: Floats  # [workers] seconds without a tuple
 
 
 class Matrices(NamedTuple):
@@ -82,7 +83,7 @@ class Reply(NamedTuple):
     """What a worker replies to a request."""
 
     number: int  # of the synchronisation
-    total: float  # seconds that it has spent on the tuples of the source, up to the one with the request
+    total: float  # seconds that it has spent on the tuples of the source, up to the one with the request; and idle ones
 
 
 # ---------------------------------------------------------------- the worker half
@@ -104,12 +105,13 @@ def _unstable(counts, seconds, snapshot, tolerance):
 
 
 @kernel
-def execute(scheme, states, worker, key, seconds, source, ticket):
+def execute(scheme, states, worker, key, seconds, waited, source, ticket):
     for row in range(scheme.rows):  # Listing III.1
         column = universal(states.functions[row], key, scheme.columns)
         states.counts[worker, row, column] += 1.0
         states.seconds[worker, row, column] += seconds
     states.total[worker, source] += seconds
+    states.idle[worker] += waited
     told = REPLIES if ticket > 0 else 0
     states.executed[worker] += 1
     if states.executed[worker] >= scheme.window:  # Fig. 2
@@ -186,6 +188,9 @@ class Posg(NamedTuple):
         Of the Count-Min tables. In the paper's terms columns are e/epsilon and rows are log2(1/delta).
     seed
         Of the hash functions.
+    count_idle
+        Whether replies count the time that a worker had nothing to do as worked, so that it is not sent a burst of
+        tuples to make up for it. Not in the paper.
 
     Examples
     --------
@@ -207,6 +212,7 @@ class Posg(NamedTuple):
     columns: int = 54
     rows: int = 4
     seed: int = 0
+    count_idle: bool = False
 
     def check(self) -> None:
         require_integer("rows", self.rows, 1, MOST_ROWS)
@@ -215,6 +221,7 @@ class Posg(NamedTuple):
         require_integer("window", self.window, 1, 2**53)
         require_number("tolerance", self.tolerance, "a number from 0 to 1e9", 0.0, 1e9)
         require_integer("seed", self.seed, 0, MOST_SEED)
+        require("count_idle", self.count_idle, "True or False", isinstance(self.count_idle, bool))
 
     def new_state(self) -> State:
         tables = (self.workers, self.rows, self.columns)
@@ -248,6 +255,7 @@ class Posg(NamedTuple):
             executed=np.zeros(workers, np.int64),
             stabilizing=np.zeros(workers, bool),
             total=np.zeros((workers, sources)),
+            idle=np.zeros(workers),
         )
 
     def quiet_for(self, states: WorkerStates) -> Ints:
@@ -261,7 +269,8 @@ class Posg(NamedTuple):
         return matrices
 
     def reply(self, states: WorkerStates, worker: int, source: int, ticket: int) -> Reply:
-        return Reply(ticket, float(states.total[worker, source]))
+        idle = states.idle[worker] / states.total.shape[1] if self.count_idle else 0.0
+        return Reply(ticket, float(states.total[worker, source] + idle))
 
     def may_ask(self, state: State) -> bool:
         return bool(state.phase[0] == SEND_ALL)

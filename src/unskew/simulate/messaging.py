@@ -106,7 +106,8 @@ class Messaging:
             self._last_arrival = float(self._clock[position - 1])
         done = self._workers.take_executed()
         stalled_before, self._stalled = self._stalled, self._workers.stalled
-        for message in self._half.take_in((done.worker, done.key, done.seconds, done.source, done.ticket)):
+        columns = done.worker, done.key, done.seconds, done.waited, done.source, done.ticket
+        for message in self._half.take_in(columns):
             moment = self._workers.moment(float(done.time[message.position]), stalled_before, self._last_arrival)
             to = range(len(self._routers)) if message.source is None else [message.source]
             self._coming += [(moment + self._delay, message.worker, source, message.content) for source in to]

@@ -34,6 +34,7 @@ class Executed(NamedTuple):
     worker: Ints  # [room]
     key: npt.NDArray[np.uint64]
     seconds: Floats  # that it took
+    waited: Floats  # seconds that the worker had nothing to do before it
     source: Ints
     ticket: Ints
     time: Floats  # when it was done, by the workers' clock
@@ -41,8 +42,9 @@ class Executed(NamedTuple):
 
 def room_for(tuples: int) -> Executed:
     """Nothing executed yet, and room for so many."""
-    whole, real = np.zeros((3, tuples), np.int64), np.zeros((2, tuples))
-    return Executed(np.zeros(1, np.int64), whole[0], np.zeros(tuples, np.uint64), real[0], whole[1], whole[2], real[1])
+    whole, real = np.zeros((3, tuples), np.int64), np.zeros((3, tuples))
+    keys = np.zeros(tuples, np.uint64)
+    return Executed(np.zeros(1, np.int64), whole[0], keys, real[0], real[1], whole[1], whole[2], real[2])
 
 
 class Lines(NamedTuple):
@@ -69,6 +71,7 @@ class Lines(NamedTuple):
     ticket: Ints  # [nodes] what it carries for the worker half; none where there is none
     asked: Ints  # [names] tuples with a ticket at the worker
     turn: Floats  # [names] since when the worker has worked at its first tuple, for worker halves
+    rest: Floats  # [names] how long it had nothing to do before that
     came: Floats  # [names] cost of all tuples that came; 0 where they have none
     went: Floats  # [names] cost of all tuples that are done
 
@@ -84,7 +87,7 @@ def _advance(lines, record, workers, times, arriving, sources, bound, costs, let
     trace of them.
     """
     (service, waiting, finish, began, busy, done, spent, longest, head, tail, told, clock) = lines[:12]
-    (arrived, source, after, free, cost, key, ticket, asked, turn, came, went) = lines[12:]
+    (arrived, source, after, free, cost, key, ticket, asked, turn, rest, came, went) = lines[12:]
     stalled, last_done = clock
     first_free, number_free = free
     for i in range(len(workers)):
@@ -107,11 +110,13 @@ def _advance(lines, record, workers, times, arriving, sources, bound, costs, let
                 executed.worker[place] = worker
                 executed.key[place] = key[node]
                 executed.seconds[place] = finish[worker] - turn[worker]
+                executed.waited[place] = rest[worker]
                 executed.source[place] = source[node]
                 executed.ticket[place] = ticket[node]
                 executed.time[place] = finish[worker]
                 executed.number[0] += 1
                 turn[worker] = finish[worker]
+                rest[worker] = 0.0
                 if ticket[node] > 0:
                     asked[worker] -= 1
             last_done = max(last_done, finish[worker])
@@ -150,6 +155,7 @@ def _advance(lines, record, workers, times, arriving, sources, bound, costs, let
                 began[worker] = now
                 if letters is not None:
                     turn[worker] = now
+                    rest[worker] = now - finish[worker]  # since its last tuple was done
                 if costs is None:
                     finish[worker] = now + service[worker]
                 else:
@@ -229,6 +235,7 @@ class QueuedWorkers:
             ticket=np.zeros(0, np.int64),
             asked=np.zeros(names, np.int64),
             turn=np.zeros(names),
+            rest=np.zeros(names),
             came=np.zeros(names),
             went=np.zeros(names),
         )
