@@ -29,6 +29,7 @@ ONCE = {
     "test_kernels",  # starts processes of its own, one of them without the compiler
     "test_longest_first",
     "test_page",
+    "test_posg_experiments",
     "test_report",
 }
 

@@ -17,11 +17,12 @@ from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.grid import run_on_spark
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
+from unskew.experiments.posg import PAPER as POSG
 from unskew.experiments.report import check_folder, write_report, write_results
 from unskew.page import fresh_path
 from unskew.plots import new_figure
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH, CG)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH, CG, POSG)}
 DEFAULT_DATA = Path("../shared/data")
 DATA_VARIABLE = "UNSKEW_DATA"
 DATA_HELP = (

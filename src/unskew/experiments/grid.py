@@ -16,7 +16,17 @@ from unskew.streams import Stream
 
 POLL_SECONDS = 0.5
 SKETCH = 5  # what it costs to look for hot keys, in choices
-OF_WORKERS = ("load", "samples", "capacity", "utilisation", "members", "events", "queue_samples")  # lists in a result
+OF_WORKERS = (  # lists in a result
+    "load",
+    "samples",
+    "capacity",
+    "utilisation",
+    "members",
+    "events",
+    "queue_samples",
+    "messages",
+    "work",
+)
 
 
 class Fit(NamedTuple):

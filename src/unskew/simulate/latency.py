@@ -68,6 +68,18 @@ class Snapshot(NamedTuple):
             buckets[start : start + len(earlier.buckets)] -= earlier.buckets
         return summary((self.total - earlier.total) / number, _percentiles(buckets, self.first))
 
+    def extremes_since(self, earlier: "Snapshot") -> dict[str, float | None]:
+        """The shortest and the longest of them, off by at most 1/256 of themselves."""
+        buckets = self.buckets.copy()
+        if len(earlier.buckets):
+            start = earlier.first - self.first
+            buckets[start : start + len(earlier.buckets)] -= earlier.buckets
+        filled = np.flatnonzero(buckets)
+        if not len(filled):
+            return {"latency_min": None, "latency_max": None}
+        shortest, longest = (float(each) for each in _middles(filled[[0, -1]], self.first))
+        return {"latency_min": shortest, "latency_max": longest}
+
 
 def summary(mean: float | None, percentiles: list[Any]) -> dict[str, float | None]:
     names = (f"latency_p{round(100 * rank)}" for rank in RANKS)
@@ -126,5 +138,10 @@ def _percentiles(buckets: npt.NDArray[np.int64], first: int) -> list[float]:
     """The middle of the bucket that holds each rank."""
     so_far = np.cumsum(buckets)
     found = [int(np.searchsorted(so_far, _place(rank, int(so_far[-1])), side="right")) for rank in RANKS]
-    edges = (np.array([[bucket, bucket + 1] for bucket in found]) + first + FIRST_BUCKET) << DROPPED_BITS
-    return [float(middle) for middle in edges.view(np.float64).mean(axis=1)]
+    return [float(middle) for middle in _middles(np.array(found), first)]
+
+
+def _middles(buckets: npt.NDArray[np.int64], first: int) -> npt.NDArray[np.float64]:
+    edges = (np.stack([buckets, buckets + 1], axis=1) + first + FIRST_BUCKET) << DROPPED_BITS
+    middles: npt.NDArray[np.float64] = edges.view(np.float64).mean(axis=1)
+    return middles

@@ -23,7 +23,7 @@ from unskew.simulate.workers import Letters, QueuedWorkers
 
 class QueueSample(NamedTuple):
     """The queues at one moment. Latencies and throughput are of the tuples done since the sample before; None where
-    there are none, or no time has passed. Percentiles are off by at most 1/256 of themselves.
+    there are none, or no time has passed. Percentiles and extremes are off by at most 1/256 of themselves.
 
     ``utilisation_*`` are since each worker has been there, ``recent_*`` since the last look: the sample before, or one
     between that was dropped again, since a stream of unknown length is looked at more often than samples are kept.
@@ -52,6 +52,8 @@ class QueueSample(NamedTuple):
     latency_p50: float | None
     latency_p95: float | None
     latency_p99: float | None
+    latency_min: float | None
+    latency_max: float | None
     utilisation_mean: float  # over the workers that are there, since each has been
     utilisation_max: float
     shortest_queue: int  # the same
@@ -73,7 +75,8 @@ class Look(NamedTuple):
         done, now, latencies = (0, 0.0, NOTHING) if earlier is None else (earlier.sample.done, *earlier[1:])
         seconds = self.now - now
         throughput = (self.sample.done - done) / seconds if seconds > 0 else None
-        values: dict[str, Any] = {"throughput": throughput, **self.latencies.since(latencies)}
+        told = self.latencies.since(latencies) | self.latencies.extremes_since(latencies)
+        values: dict[str, Any] = {"throughput": throughput, **told}
         return self.sample._replace(**values)
 
 
@@ -171,6 +174,8 @@ class QueueRun:
             latency_p50=None,
             latency_p95=None,
             latency_p99=None,
+            latency_min=None,
+            latency_max=None,
             utilisation_mean=float(utilisation.mean()),
             utilisation_max=float(utilisation.max()),
             shortest_queue=int(waiting.min()),
