@@ -49,6 +49,7 @@ reproduce: setup ## the papers' evaluations, published beside measured
 	$(BIN)/unskew reproduce pkg --out out/reproduce-pkg
 	$(BIN)/unskew reproduce fish --out out/reproduce-fish
 	$(BIN)/unskew reproduce cg --out out/reproduce-cg
+	$(BIN)/unskew reproduce posg --out out/reproduce-posg
 
 .PHONY: clean
 clean: ## remove the virtual environment and build leftovers

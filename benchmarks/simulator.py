@@ -49,6 +49,10 @@ def main() -> None:
         for name in ("shuffle", "pkg")
         for how, each in (("no costs", Zipf(1.0, 4096, TUPLES)), ("64 costs", costed))
     }
+    for name in ("full_knowledge", "posg"):
+        cases[f"{name}, 64 costs"] = lambda n=name: simulate(
+            costed, [make(n, 100)], queues=Queues(utilisation=0.8), replicas=False, samples=1
+        )
     cases["the stream with its costs alone, twice (its mean cost sets the rate)"] = lambda: (
         costed.mean_cost(),
         sum(len(c.key_ids()) for c in costed.chunks()),

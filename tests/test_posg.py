@@ -148,6 +148,17 @@ def test_bounded_queues_give_the_same_answer_however_the_stream_is_cut():
     assert len(results[0][0]) > 20
 
 
+def test_decisions_with_messages_are_those_of_the_last_release():
+    """The golden file has no messages. A change here means that users' tuples move: flag it in CHANGELOG.md."""
+    stream = Costed(z=1.0, keys=200, tuples=6000, values=16)
+    (result,) = simulate(stream, [make("posg", 3, window=64, tolerance=0.2)], queues=Queues(utilisation=0.9))
+    assert result.load == [2003, 1970, 2027]
+    assert len(result.messages) == 172
+    places = [(message.tuples, message.worker) for message in result.messages]
+    assert places[:4] == [(387, 2), (387, 0), (389, 1), (394, 0)]
+    assert places[-3:] == [(5842, 0), (5843, 2), (5847, 1)]
+
+
 # ---------------------------------------------------------------- RUN is reached
 
 
@@ -435,6 +446,8 @@ def test_messages_that_cannot_be_are_refused(message, rule):
 def test_messages_of_workers_that_are_not_there_are_refused():
     with pytest.raises(InputError, match=r"^worker: must be an integer from 0 to 1, not 2$"):
         Router(Posg(2)).hear(2, Reply(1, 1.0))
+    with pytest.raises(InputError, match=r"^scheme: pkg has no worker half that could tell anything$"):
+        Router(make("pkg", 2)).hear(0, Reply(1, 1.0))
 
 
 @pytest.mark.parametrize(

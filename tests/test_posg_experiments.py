@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from committed import committed, ids
 from unskew.cli.reproduce import PAPERS
 from unskew.experiments.claims import DIFFERS, READING, REPRODUCED
 from unskew.experiments.grid import Outcome, Outcomes
@@ -84,6 +85,12 @@ def test_every_claim_is_judged_and_every_picture_drawn(experiment, tmp_path, one
     assert {claim.id for claim in found} >= {name for name in PRINTED if name.startswith(f"{experiment.name}-")}
     pictures = [part for part in experiment.parts(outcomes, settings(tmp_path)) if isinstance(part, Picture)]
     assert [picture.name for picture in pictures] == [experiment.name]
+
+
+def test_the_committed_results_have_all_experiments_and_printed_numbers():
+    found = committed("posg")
+    assert list(found.experiments) == [experiment.name for experiment in PAPER.experiments]
+    assert set(PRINTED) <= set(ids(found))
 
 
 # ---------------------------------------------------------------- measures and rules

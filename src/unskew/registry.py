@@ -60,6 +60,11 @@ class Registration:
         return len(inspect.signature(getattr(self.choose, "py_func", self.choose)).parameters) == 5
 
     @property
+    def by_cost(self) -> bool:
+        """Whether it balances the cost of tuples: without one it is round robin."""
+        return self.knows_cost or self.execute is not None
+
+    @property
     def offline(self) -> bool:
         """Whether the scheme must know the key frequencies before the first tuple."""
         return can(self.type, Offline)

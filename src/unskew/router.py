@@ -113,6 +113,8 @@ class Router:
 
     def hear(self, worker: int, message: Any) -> None:
         """Tell the scheme what the worker half of the worker at index `worker` has to tell."""
+        if not self.converses:
+            raise InputError(f"scheme: {self._registration.name} has no worker half that could tell anything")
         require_integer("worker", worker, 0, self.scheme.workers - 1)
         with self._one_at_a_time:
             self.scheme.hear(self.state, worker, message)

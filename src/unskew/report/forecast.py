@@ -153,7 +153,7 @@ def _as_measured(top: Frequencies, small: Miniature, workers: int) -> Frequencie
 def _schemes(measured: Frequencies, workers: int) -> Iterator[tuple[str, str, Callable[[Miniature], Scheme]]]:
     """Name, mode, and the scheme for a miniature."""
     for name, registration in SCHEMES.items():
-        if name == "hash":
+        if name == "hash" or registration.by_cost:  # Spark's own does better; keys alone do not tell their costs
             continue
         if "planned" in registration.modes:
             planned = follow_plan(make_plan(name, workers, measured))

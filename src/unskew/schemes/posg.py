@@ -19,6 +19,7 @@ Choices made here:
 - New tables restart a synchronisation, but at most as often in a row as there are workers. So RUN is reached however
   slow the feedback is.
 - With several sources, tables are of all tuples of a worker; the replies to a source are of its own tuples.
+- `count_idle` is ours. Without it a worker that had nothing to do gets a burst of tuples, to catch up in work.
 - Of equal estimates the lowest index wins.
 
 State: 3.5 kB per worker in a source, 5.2 kB in a worker, by default. More: docs/schemes/posg.md.

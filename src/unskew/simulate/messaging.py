@@ -8,7 +8,8 @@ though nobody knows yet when it will be. What is known:
   it, there is none;
 - once that tuple is in its queue, when it will be done;
 - the same of tuples with a ticket. While a source may give one to its next tuple, tuples are routed one at a time;
-- while a queue may become full, which stops the stream's clock, so are they.
+- while a queue may become full, which stops the stream's clock, so are they;
+- what has not been told by now is not heard before the delay has passed.
 
 So cuts come in time, and never change an answer.
 """
@@ -84,14 +85,18 @@ class Messaging:
         self._arrivals = True
         members = self._routers[0].members
         slack = (self._quiet - self._workers.waiting)[members]
-        tuples = int(slack[slack > 0].min(initial=len(self._clock)))
-        if any(router.may_ask for router in self._routers):
-            tuples = 1
-        tuples = max(1, min(tuples, self._workers.room(members)))
+        asking = any(router.may_ask for router in self._routers)
+        quiet = 1 if asking else int(slack[slack > 0].min(initial=len(self._clock)))
+        after_delay = self._first_at(float(self._clock[position]) + self._delay)
+        unheard = min(max(position + quiet, after_delay), position + max(1, self._workers.room(members)))
         heard = self._foreseen() + self._delay
         if self._coming:
             heard = min(heard, self._coming[0][0])
-        return min(position + tuples, max(position + 1, int(np.searchsorted(self._clock, heard, side="left"))))
+        return min(unheard, max(position + 1, self._first_at(heard)))
+
+    def _first_at(self, time: float) -> int:
+        """The position of the first tuple from this moment on, or the chunk's length."""
+        return int(np.searchsorted(self._clock, time, side="left"))
 
     def _foreseen(self) -> float:
         """The earliest moment when a worker can have a message that is not known yet, of the tuples that it has."""
