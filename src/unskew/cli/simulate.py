@@ -67,7 +67,8 @@ def simulate(
     capacity: Annotated[
         list[str] | None,
         typer.Option(
-            help="Tuples per second that a worker executes: 5 for all; or for some, 0-2:5,7:3 (workers 0 to 2, and 7)."
+            help="Tuples (where they have costs: cost) per second that a worker executes: 5 for all; or for some, "
+            "0-2:5,7:3 (workers 0 to 2, and 7)."
         ),
     ] = None,
     queue_bound: Annotated[
