@@ -53,6 +53,8 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     cells = cells_of(outcomes, points(settings), BOTH)
     figure = lines(cells, list(BOTH), Cell.times, "highest cost, ms", "mean completion time, ms", log=True)
     figure.axes[0].set_yscale("log")
+    figure.axes[0].set_yticks([200, 500, 1000, 2000, 5000], ["200", "500", "1000", "2000", "5000"])
+    figure.axes[0].set_yticks([], minor=True)
     return [Picture("fig6", figure, "Mean completion time; mean, lowest and highest over all streams.")]
 
 

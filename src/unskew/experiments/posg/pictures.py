@@ -47,6 +47,8 @@ def lines(
         )
     if log:
         axis.set_xscale("log")
+        axis.set_xticks(xs, [f"{x:g}" for x in xs], fontsize=8)
+        axis.set_xticks([], minor=True)
     if labels is not None:
         axis.set_xticks(xs, labels)
     axis.set_xlabel(x_label)
