@@ -14,6 +14,7 @@ from unskew.experiments.cg import PAPER as CG
 from unskew.experiments.claims import BY_CONSTRUCTION, DIFFERS, NOT_TESTABLE, READING, REPRODUCED, Claim, tally
 from unskew.experiments.evaluation import evaluate
 from unskew.experiments.fish import PAPER as FISH
+from unskew.experiments.gedik import PAPER as GEDIK
 from unskew.experiments.grid import run_on_spark
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
@@ -22,7 +23,7 @@ from unskew.experiments.report import check_folder, write_report, write_results
 from unskew.page import fresh_path
 from unskew.plots import new_figure
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH, CG, POSG)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH, CG, POSG, GEDIK)}
 DEFAULT_DATA = Path("../shared/data")
 DATA_VARIABLE = "UNSKEW_DATA"
 DATA_HELP = (
