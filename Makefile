@@ -50,6 +50,7 @@ reproduce: setup ## the papers' evaluations, published beside measured
 	$(BIN)/unskew reproduce fish --out out/reproduce-fish
 	$(BIN)/unskew reproduce cg --out out/reproduce-cg
 	$(BIN)/unskew reproduce posg --out out/reproduce-posg
+	$(BIN)/unskew reproduce gedik --out out/reproduce-gedik
 
 .PHONY: clean
 clean: ## remove the virtual environment and build leftovers

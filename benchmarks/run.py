@@ -3,6 +3,7 @@
 import cold_start
 import heads
 import kernels
+import partitioning
 import plans
 import simulator
 import spark_batch
@@ -17,6 +18,7 @@ if __name__ == "__main__":
         heads,
         simulator,
         plans,
+        partitioning,
         cold_start,
         spark_batch,
         spark_costs,

@@ -25,6 +25,7 @@ ONCE = {
     "test_expressions",
     "test_files",
     "test_fish_experiments",
+    "test_gedik_experiments",
     "test_graphs",
     "test_kernels",  # starts processes of its own, one of them without the compiler
     "test_longest_first",

@@ -176,13 +176,19 @@ def test_a_folder_is_not_a_file(tmp_path):
         parse(str(folder), key="k")
 
 
-def test_assignments_have_one_name_and_one_literal():
+def test_assignments_have_one_name_and_one_value():
     assert parse_assignment("choices=3") == ("choices", 3)
     assert parse_assignment("name='x, y'") == ("name", "x, y")
-    for wrong in ("choices", "3", "=3", "choices=", "a=1, b=2", "a=1, a=2", "choices=x", "**{'a': 1}, b=2", ""):
+    assert parse_assignment("name=x") == ("name", "x")
+    for wrong in ("choices", "3", "=3", "choices=", "a=1, b=2", "a=1, a=2", "choices=x+1", "**{'a': 1}, b=2", ""):
         with pytest.raises(InputError, match=r"^param: must be NAME=VALUE, such as choices=3, not "):
             parse_assignment(wrong)
 
 
 def test_a_bare_name_is_a_call_without_arguments():
     assert parse_call("pkg") == parse_call("pkg()") == ("pkg", [], {})
+
+
+def test_a_bare_word_is_a_text_where_a_parameter_is_named():
+    assert parse_call("partitioner(algorithm=scan, alpha=1.5)").named == {"algorithm": "scan", "alpha": 1.5}
+    assert parse_call("zipf(1, keys)") is None

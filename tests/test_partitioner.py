@@ -212,6 +212,15 @@ def test_its_plan_evens_out_what_rare_keys_do_to_their_homes():
     assert plan.predicted_load == (0.25, 0.25, 0.25, 0.25)
 
 
+@pytest.mark.parametrize("algorithm", ["scan", "redist"])
+def test_its_plan_is_even_where_nothing_is_known_of_rare_keys(algorithm):
+    """By the penalty most placements of a key are then equally good: the emptiest worker is taken."""
+    counts = np.array([60, 30, 30, 20, 20, 20, 10, 10, 10, 10, 10, 10])
+    frequencies = Frequencies(ids(np.arange(12)), counts, tuples=int(counts.sum()) + 400)
+    plan = make_plan("partitioner", 4, frequencies, algorithm=algorithm)
+    assert max(plan.predicted_load) < 0.26
+
+
 def test_routers_that_cannot_agree_on_a_table_do_not_run_it_on_spark():
     assert lookup("partitioner").modes == ("planned",)
     assert can(lookup("partitioner").type, Replanning)

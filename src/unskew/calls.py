@@ -21,7 +21,7 @@ def parse_call(text: str) -> Call | None:
         if not isinstance(expression, ast.Call) or not isinstance(expression.func, ast.Name):
             return None
         positional = [_value(argument) for argument in expression.args]
-        named = {str(keyword.arg): _value(keyword.value) for keyword in expression.keywords}
+        named = {str(keyword.arg): _named_value(keyword.value) for keyword in expression.keywords}
     except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return None
     if len(named) < len(expression.keywords):  # a name given twice
@@ -34,6 +34,13 @@ def _value(expression: ast.expr) -> Any:
     if isinstance(expression, ast.Name) and expression.id in ("inf", "nan"):
         return float(expression.id)
     return ast.literal_eval(expression)
+
+
+def _named_value(expression: ast.expr) -> Any:
+    """The same; where a parameter is named, a bare word is a text: ``algorithm=scan`` needs no quotes."""
+    if isinstance(expression, ast.Name) and expression.id not in ("inf", "nan"):
+        return expression.id
+    return _value(expression)
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:

@@ -19,6 +19,7 @@ searched by halves. By default there are about as many buckets as nodes. Fewer t
 answers are the same. How even the ring is and how large: docs/schemes/ring.md.
 """
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,7 @@ POSITIONS = 2**32
 KEY_SALT = 2**31 - 2  # places keys on the ring: a candidate that no scheme uses to choose a worker
 MOST_NODES = 2**22  # 50 MB
 VIRTUAL_NODES = 128  # per worker, where the user says nothing
+KEPT_NODES = 2**17  # of a ring that is kept for the next one who asks for it
 
 
 class Ring(NamedTuple):
@@ -48,11 +50,26 @@ def new_ring(names: Names, virtual_nodes: int, buckets: int | None = None) -> Ri
 
     Without `buckets` there are as many as nodes, up to the next power of two.
     """
-    workers = len(names)
-    name = np.repeat(names, virtual_nodes)
-    position = named_hashes(name, np.tile(np.arange(virtual_nodes), workers))
+    nodes = len(names) * virtual_nodes
+    kept = _kept_ring if nodes <= KEPT_NODES else _new_ring
+    made = kept(np.asarray(names, np.int64).tobytes(), virtual_nodes, buckets or 1 << (nodes - 1).bit_length())
+    return Ring(*(array.copy() for array in made))
+
+
+def _new_ring(names: bytes, virtual_nodes: int, buckets: int) -> Ring:
+    members = np.frombuffer(names, np.int64)
+    name = np.repeat(members, virtual_nodes)
+    position = named_hashes(name, np.tile(np.arange(virtual_nodes), len(members)))
     order = np.lexsort((name, position))
-    return _indexed(position[order], order // virtual_nodes, workers, buckets or 1 << (len(order) - 1).bit_length())
+    return _indexed(position[order], order // virtual_nodes, len(members), buckets)
+
+
+_kept_ring = lru_cache(maxsize=16)(_new_ring)  # the same workers are asked for again and again
+
+
+def forget_rings() -> None:
+    """For those who measure how long it takes to make one."""
+    _kept_ring.cache_clear()
 
 
 def rounded_ring(ring: Ring, arcs: int) -> Ring:

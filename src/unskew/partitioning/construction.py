@@ -136,6 +136,7 @@ def _problem(
         moved=float(dropped[moves].sum()),
         ideal=float(of.sum() + dropped.sum()) / hashed.workers,
         workers=hashed.workers,
+        by_load=cold_load,
         utility=UTILITIES.index(goal.utility),
     )
 

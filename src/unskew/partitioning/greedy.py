@@ -11,7 +11,9 @@ Choices made here, where the pseudocode leaves one:
   falling frequency, and what is placed leaves it.
 - Its last line but one adds the migration of the key that was chosen. As printed it would look at the old place of the
   key that happened to be tried last.
-- Of equally good workers the lowest index wins, of equally good keys the more frequent one.
+- Of equally good workers the lowest index wins, of equally good keys the more frequent one. The penalty knows extreme
+  loads only, so many are equally good while several workers are empty. Where the load of other keys counts too, beyond
+  the paper, the less loaded one wins.
 """
 
 import numpy as np
@@ -35,7 +37,7 @@ def scan(problem):
             rho = penalty_with(problem, load, total, extremes, key, worker)
             more = problem.state[key] if worker != problem.old[key] else 0.0
             value = utility_of(problem.utility, rho, (moved + more) / problem.ideal)
-            if value < best:
+            if value < best or (value == best and problem.by_load and load[0, worker] < load[0, chosen]):
                 best, chosen = value, worker
         moved += problem.state[key] if chosen != problem.old[key] else 0.0
         placed[key] = chosen
@@ -63,7 +65,8 @@ def redist(problem):
                 rho = penalty_with(problem, load, total, extremes, key, worker)
                 more = problem.state[key] if worker != problem.old[key] else 0.0
                 value = utility_of(problem.utility, rho, (moved + more) / problem.ideal) / problem.counts[key]
-                if value < best:
+                less = problem.by_load and key == chosen_key and load[0, worker] < load[0, chosen]
+                if value < best or (value == best and less):
                     best, chosen, chosen_key = value, worker, key
         moved += problem.state[chosen_key] if chosen != problem.old[chosen_key] else 0.0
         placed[chosen_key] = chosen

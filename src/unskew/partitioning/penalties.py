@@ -29,6 +29,7 @@ class Problem(NamedTuple):
     moved: float  # migration that cannot be avoided any more: of keys that lose their entry
     ideal: float  # migration of one worker's share of all tracked keys
     workers: int
+    by_load: bool  # whether the less loaded of two equally good workers is taken, instead of the first
     utility: int  # number of the utility function in UTILITIES
 
 

@@ -17,6 +17,7 @@ Choices made here:
 State: about 9 MB with the defaults, and 12 kB per worker. More: docs/schemes/partitioner.md.
 """
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -121,15 +122,10 @@ class Partitioner(NamedTuple):
         scheme = cls(workers, algorithm, **parameters)
         scheme.check()
         goal = scheme._goal()
-        fresh = Objective(goal.resources, goal.alpha, goal.sigma, "A")  # there is no state yet that could be moved
-        function = construct(
-            PartitionFunction(workers, cold="home"),
-            frequencies,
-            None,
-            fresh,
-            algorithm=scheme.algorithm,
-            cold_load=True,
-        )
+        if algorithm != "redist":  # which is uneven by balance alone (the paper's Fig. 7b)
+            goal = replace(goal, utility="A")  # there is no state yet that could be moved
+        at_home = PartitionFunction(workers, cold="home")
+        function = construct(at_home, frequencies, None, goal, algorithm=algorithm, cold_load=True)
         return function.to_plan(frequencies)
 
     def check(self) -> None:

@@ -1,5 +1,6 @@
 """Streams that are counted, not frequencies that are given: how many keys the lossy counter holds, and real streams."""
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,11 +15,13 @@ from unskew.streams import Stream
 from unskew.streams.zipf import zipf_ranks
 
 PART = 10  # the error of the counter is a tenth of delta, as the paper says
-TIMES = 1  # tuples counted, over |D|: "a constant factor of the domain size"
+PIECE = 2**18  # tuples
+LOOKS = 16  # within the last window, over which what is in memory is averaged: it falls when a window closes
 
 
 class Count(NamedTuple):
-    """A job of the grid: the lossy counter on a stream of |D| tuples, for several cases and numbers of workers."""
+    """A job of the grid: the lossy counter on a stream of |D| tuples ("a constant factor of the domain size", here 1),
+    for several cases and numbers of workers."""
 
     experiment: str
     data: str
@@ -45,12 +48,16 @@ class Count(NamedTuple):
     def _count(self, case: Case, workers: int) -> Measured:
         goal = Objective(case.resources, sigma=case.sigma)
         error = goal.delta(workers, self.domain) / PART
-        tuples = TIMES * self.domain
+        window = math.ceil(1 / error)
+        tuples = max(1, self.domain // window) * window  # whole windows
         sketch = new_sketch(error, history=tuples, counters=2)
         generator = np.random.default_rng([self.run_number, 14])
-        for start in range(0, tuples, 2**18):
-            ranks = zipf_ranks(generator, case.z, self.domain, min(2**18, tuples - start))
+        held = []
+        looks = np.rint(np.linspace(tuples - window, tuples, LOOKS + 1)).astype(np.int64)
+        for part in np.diff([*range(0, tuples - window, PIECE), *looks]).tolist():
+            ranks = zipf_ranks(generator, case.z, self.domain, part)
             count_keys(sketch, key_ids(ranks + self.run_number * APART))
+            held.append(keys_in_memory(sketch))
         tracked = goal.tracked(frequencies_of(sketch), workers, self.domain, slack=error)
         unknown = float("nan")
         return Measured(
@@ -66,7 +73,7 @@ class Count(NamedTuple):
             m=unknown,
             entries=tracked,
             seconds=0.0,
-            in_memory=keys_in_memory(sketch),
+            in_memory=int(np.mean(held[-LOOKS:])),
         )
 
 

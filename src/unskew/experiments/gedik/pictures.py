@@ -21,15 +21,18 @@ def lines(
     log: Sequence[str] = ("m",),
     xlog: bool = False,
 ) -> Any:
-    """One row per metric, one column per panel (a title and what it selects)."""
-    figure = new_figure(4.2 * len(panels) + 1, 3.1 * len(metrics) + 0.6)
-    axes = figure.subplots(len(metrics), len(panels), squeeze=False)
+    """One row per metric, one column per panel (a title and what it selects); a single panel has its metrics in a
+    row. Where a line hides another, the dashed one on top shows both."""
+    shape = (len(metrics), len(panels)) if len(panels) > 1 else (1, len(metrics))
+    figure = new_figure(4.2 * max(shape[1], 1.6), 3.1 * shape[0] + 0.6)
+    axes = figure.subplots(*shape, squeeze=False).reshape(len(metrics), len(panels))
     for row, metric in zip(axes, metrics, strict=True):
         for axis, (title, where) in zip(row, panels, strict=True):
             for method in methods:
-                present = [x for x in at if outcomes.where(algorithm=method, **{over: x}, **where)]
+                present = [x for x in sorted(at) if outcomes.where(algorithm=method, **{over: x}, **where)]
                 values = [mean(outcomes, metric, algorithm=method, **{over: x}, **where) for x in present]
-                axis.plot(present, values, "o-", markersize=3.5, color=COLOUR[method], label=method)
+                style: dict[str, Any] = {"linestyle": "--", "zorder": 3} if method == "scan" else {}
+                axis.plot(present, values, marker="o", markersize=3.5, color=COLOUR[method], label=method, **style)
             if metric in ("b", "m"):
                 axis.axhline(1.0, color="black", linewidth=0.8, linestyle=":")
             axis.set(xlabel=xlabel, ylabel=LABEL[metric])
