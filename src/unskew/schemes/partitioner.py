@@ -14,7 +14,7 @@ Choices made here:
 - As a plan, on Spark, other keys are where Spark's hash puts them, what they do to their workers is balanced too, and
   no state has to be moved yet.
 
-State: about 9 MB with the defaults, and 12 kB per worker. More: docs/schemes/partitioner.md.
+State: about 9 MB with the defaults, and 8 kB per worker. More: docs/schemes/partitioner.md.
 """
 
 from dataclasses import replace
