@@ -1,8 +1,9 @@
 """State that is moved when a scheme which keeps keys whole replaces its table of them, or workers come and go.
 
-Which keys have state, and how much, is counted here, tuple by tuple: the scheme itself knows the frequent ones only. As
-in Gedik's paper the stream is suspended while state is moved. All workers send and receive at the same time, so it is
-suspended for as long as the one takes that has the most to send and receive. What a crashed worker had is lost.
+Which keys have state, and how much, is counted here from the first tuple on: the scheme itself knows the frequent keys
+of late only. As in Gedik's paper the stream is suspended while state is moved. All workers send and receive at the same
+time, so it is suspended for as long as the one takes that has the most to send and receive. What a crashed worker had
+is lost.
 """
 
 from typing import Any
