@@ -10,6 +10,7 @@ import spark_batch
 import spark_costs
 import spark_feedback
 import spark_uneven_work
+import spark_whole_keys
 import twitter
 
 if __name__ == "__main__":
@@ -24,6 +25,7 @@ if __name__ == "__main__":
         spark_costs,
         spark_feedback,
         spark_uneven_work,
+        spark_whole_keys,
         twitter,
     ):
         benchmark.main()

@@ -14,7 +14,7 @@ from unskew.plan import Frequencies
 from unskew.registry import SCHEMES, make
 from unskew.report import KeyCounts, Report, report_on
 from unskew.report.costs import duration
-from unskew.report.forecast import MOST_WORKERS, TUPLES, miniature
+from unskew.report.forecast import MOST_WORKERS, TUPLES, WHOLE, miniature
 from unskew.simulate import simulate
 from unskew.streams import Zipf
 
@@ -127,7 +127,7 @@ def test_forecasts_agree_with_a_simulation_of_the_stream_itself() -> None:
 def test_every_scheme_that_goes_by_keys_is_forecast_the_recommended_first_the_others_by_straggler_factor() -> None:
     report = report_on(zipf(1.2, 1_000, 50_000), 16)
     by_keys = {name for name, registration in SCHEMES.items() if not registration.by_cost}
-    assert {f.scheme for f in report.forecasts} == by_keys
+    assert {f.scheme for f in report.forecasts} == {*by_keys, WHOLE}
     assert {f.mode for f in report.forecasts if f.scheme == "pkg"} == {"planned", "online"}
     assert [f.mode for f in report.forecasts if f.scheme == "hash"] == ["spark"]
     assert report.forecasts[0].scheme == report.advice.scheme
@@ -204,7 +204,7 @@ def test_times_are_those_of_the_busiest_worker_and_of_what_comes_besides() -> No
         assert seconds is not None
         besides = seconds - f.max_over_mean * counts.tuples / 16 * 0.002
         today = f.mode == "spark"
-        calls = counts.keys if today else counts.keys + f.replicas
+        calls = counts.keys if today or f.scheme == WHOLE else counts.keys + f.replicas
         start, row, call = (1.4, 1.2e-6, 3.2e-4) if today else (3.1, 1.1e-6, 2.8e-4)
         assert besides == pytest.approx(start + (row * counts.tuples + call * calls) / 16)
     assert "time" in report.table()[0]
@@ -282,8 +282,40 @@ def test_joins_are_left_to_spark() -> None:
 
 def test_where_merging_costs_more_than_balance_gains() -> None:
     counts = counted([1_500] + [1] * 98_500)  # hash: twice the mean, but all rows would be merged again
-    assert "costs as much as it gains" in advice(counts, 64)
-    assert advice(counts, 64, "python").startswith("Use fanout")
+    assert "costs as much as it gains" in advice(counts, 64, "stateful")
+    assert advice(counts, 64, "python").startswith("Use whole keys")
+
+
+def test_whole_keys_come_first_with_nothing_to_merge() -> None:
+    """As airports do: the hottest key is less than a worker's share, but by hash several hot keys share a worker."""
+    counts = zipf(0.72, 229, 300_000)
+    for for_ in (None, "python", "merge", "whole"):
+        report = report_on(counts, 8, for_=for_)
+        assert report.advice.scheme == WHOLE
+        assert forecast(report, WHOLE).max_over_mean < 1.02
+        assert forecast(report, WHOLE).replicas == 229
+        assert "with nothing to merge" in report.recommendation
+        assert "apply_whole(df, 'key', function, schema, workers=8)" in report.code
+        assert "up to 16 workers" in " ".join(report.notes)
+
+
+def test_keys_are_split_only_where_the_hottest_is_too_much_for_a_worker() -> None:
+    report = report_on(counted([40_000] + [100] * 1000), 8, for_="merge")
+    assert report.advice.scheme == "fanout"
+    assert any(
+        "apply_whole places keys whole: the busiest worker then has 2.3 times the mean" in n for n in report.notes
+    )
+
+
+def test_keys_that_must_stay_whole_are_never_split() -> None:
+    hot = report_on(counted([40_000] + [1000] * 100), 8, for_="whole")
+    assert hot.advice.scheme in (None, WHOLE)
+    assert {f.scheme: why for f, why in zip(hot.forecasts, hot.reasons, strict=True)}["fanout"] == "splits keys"
+    alone = advice(counted([100_000]), 16, "whole")
+    assert alone.startswith(
+        "Do nothing, or use fewer workers: keys that are placed whole get the busiest worker from 16"
+    )
+    assert advice(counted([100_000]), 2000, "whole").startswith("Use fewer workers, at most 1: the hottest key alone")
 
 
 def test_without_rows_workers_or_enough_rows_there_is_nothing_to_do() -> None:
@@ -323,7 +355,9 @@ def test_very_many_workers_are_judged_by_p1_alone(hottest: int, said: str) -> No
 
 
 def test_other_purposes_and_numbers_of_workers_are_refused() -> None:
-    with pytest.raises(InputError, match=r"for_: must be one of None, aggregate, python, stateful, join, not 'fun'"):
+    with pytest.raises(
+        InputError, match=r"for_: must be one of None, aggregate, whole, merge, python, stateful, join, not 'fun'"
+    ):
         report_on(counted([1]), 4, for_="fun")
     with pytest.raises(InputError, match="workers: must be an integer from 1"):
         report_on(counted([1]), 0)

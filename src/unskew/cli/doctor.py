@@ -66,7 +66,9 @@ def doctor(
     What you do with the rows matters, so say it, and what a row costs if you know ([bold]--row-cost[/bold]):
 
     [bold]--for aggregate[/bold]: count, sum and the like; Spark needs no help.
-    [bold]--for python[/bold]: expensive Python for each row or key.
+    [bold]--for whole[/bold]: what must see all rows of a key, such as a median.
+    [bold]--for merge[/bold]: what can be merged from partial results.
+    [bold]--for python[/bold]: expensive Python for each row or key, which can be merged.
     [bold]--for stateful[/bold]: a stateful stream, which keeps a state for each replica.
     [bold]--for join[/bold]: a join; unskew has none yet.
 

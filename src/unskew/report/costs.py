@@ -4,14 +4,14 @@ The constants are CPU seconds of one core of a small cloud machine with Spark 4.
 ``python benchmarks/spark_costs.py`` measures them where you are. They come from one machine, on which other work
 was running: take them as orders of magnitude. Today's way is ``groupBy(keys).applyInArrow``, which
 calls Python once per key; `apply_split` counts the keys first, calls Python once per replica, and once more per key to
-merge.
+merge. `apply_whole` is taken as `apply_split` with one replica per key and nothing to merge; it was not measured alone.
 """
 
 from typing import NamedTuple
 
 from unskew.checks import require_integer, require_number
 from unskew.report.counts import KeyCounts
-from unskew.report.forecast import Forecast
+from unskew.report.forecast import WHOLE, Forecast
 
 
 class Overhead(NamedTuple):
@@ -64,7 +64,7 @@ def _work(forecast: Forecast, counts: KeyCounts, workers: int, cores: int) -> fl
 
 
 def _besides(forecast: Forecast, counts: KeyCounts, cores: int) -> float:
-    overhead, calls = (SPLIT, forecast.replicas + counts.keys)
+    overhead, calls = (SPLIT, counts.keys if forecast.scheme == WHOLE else forecast.replicas + counts.keys)
     if forecast.mode == "spark":
         overhead, calls = TODAY, counts.keys
     return overhead.start + (overhead.row * counts.tuples + overhead.call * calls) / cores

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from unskew.contract import Scheme
 from unskew.hashing import KeyIds
+from unskew.longest_first import longest_first
 from unskew.plan import Frequencies
 from unskew.planning import make_plan
 from unskew.registry import SCHEMES, Registration, make
@@ -30,6 +31,8 @@ from unskew.schemes.fanout import follow_plan
 TUPLES = 1_000_000  # at most, to measure loads
 TUPLES_FOR_REPLICAS = 250_000
 ROWS_PER_WORKER = 4  # of a key, when replicas are measured: enough to be on all workers that the scheme would use
+WHOLE = "whole"  # keys are placed, not split
+LOTS = 16_384  # of keys that are placed together
 MOST_WORKERS = 1024  # with more of them, each would get too few of the tuples to tell chance from skew
 SOURCES = 8  # that route independently, as the tasks of the stage before the shuffle do
 
@@ -50,7 +53,7 @@ class Forecast:
     Parameters
     ----------
     scheme
-        Its name.
+        Its name; "whole" for keys that are placed whole, as level as they can be.
     mode
         "planned" or "online"; "spark" for Spark's own hash; "fit" for an offline scheme that Spark cannot run.
     max_over_mean
@@ -122,7 +125,7 @@ def _split(total: int, parts: int) -> npt.NDArray[np.int64]:
 
 
 def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Forecast]:
-    """Spark's own hash and all schemes, the lowest straggler factor first; none above `MOST_WORKERS` workers.
+    """Spark's own hash, whole keys and all schemes, the lowest straggler factor first; none above `MOST_WORKERS`.
 
     The scheme ``hash`` is there as Spark does it, ``df.repartition(W, key)``. A scheme with two modes is there twice,
     unless they do the same. `merge_cost`: what merging a partial result costs, in rows.
@@ -134,6 +137,7 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
     if counts.tuples > TUPLES:
         few_keys = miniature(counts, TUPLES_FOR_REPLICAS, counts.top.hot(workers), ROWS_PER_WORKER * workers)
     found = [_forecast("hash", "spark", _by_spark(counts, small, workers), counts.keys, counts, merge_cost)]
+    found.append(_forecast(WHOLE, "planned", _level(small, workers), counts.keys, counts, merge_cost))
     for name, mode, scheme_for in _schemes(_as_measured(counts.top, small, workers), workers):
         chosen = _route(scheme_for(small), small)
         among_few = chosen if few_keys is small else _route(scheme_for(few_keys), few_keys)
@@ -142,6 +146,14 @@ def forecasts(counts: KeyCounts, workers: int, merge_cost: float) -> list[Foreca
         if not (found and found[-1].scheme == name and found[-1].load == forecast.load):
             found.append(forecast)
     return sorted(found, key=lambda forecast: (round(forecast.straggler, 3), forecast.replicas))
+
+
+def _level(small: Miniature, workers: int) -> npt.NDArray[np.float64]:
+    """Rows of each worker where keys are placed whole, as level as they can be: as ``apply_whole`` does it."""
+    lots = np.bincount((small.ids % np.uint64(LOTS)).astype(np.int64), small.counts, LOTS)
+    hottest = np.argsort(-small.counts)[:LOTS]  # a large lot is split by more bits, which tells hot keys apart
+    lots -= np.bincount((small.ids[hottest] % np.uint64(LOTS)).astype(np.int64), small.counts[hottest], LOTS)
+    return longest_first(np.concatenate([small.counts[hottest], lots]), workers).load
 
 
 def _as_measured(top: Frequencies, small: Miniature, workers: int) -> Frequencies:
@@ -196,7 +208,7 @@ def _replicas_per_key(chosen: npt.NDArray[np.int64], small: Miniature, workers: 
 
 
 def _forecast(
-    name: str, mode: str, load: npt.NDArray[np.int64], replicas: int, counts: KeyCounts, merge_cost: float
+    name: str, mode: str, load: npt.NDArray[Any], replicas: int, counts: KeyCounts, merge_cost: float
 ) -> Forecast:
     relative = load / load.mean()
     # Whole keys need no second phase; but live routers can only happen to agree on a key's worker, so it counts there.

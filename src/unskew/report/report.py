@@ -14,7 +14,7 @@ from unskew.registry import lookup
 from unskew.report.advice import ENOUGH, Advice, advise, purpose, reason, remarks
 from unskew.report.costs import Work, check_work, duration, seconds
 from unskew.report.counts import KeyCounts, ZipfFit, percent
-from unskew.report.forecast import MOST_WORKERS, Forecast, forecasts
+from unskew.report.forecast import MOST_WORKERS, WHOLE, Forecast, forecasts
 from unskew.report.printing import as_html, as_text
 
 SHOWN = 10  # top keys
@@ -26,6 +26,7 @@ TIME = 8  # more where times are shown
 LEGEND = (
     "max/mean: rows of the busiest worker over the mean. straggler: how much longer the stage takes than with perfect "
     "balance, merging of partial results included. replicas: (worker, key) pairs. Spark's hash: df.repartition(W, key)."
+    " whole: apply_whole, which places keys and splits none."
 )
 
 
@@ -91,6 +92,9 @@ class Report:
         if self.advice.scheme is None:
             return ""
         keys = repr(self.columns[0]) if len(self.columns) == 1 else repr(list(self.columns))
+        if self.advice.scheme == WHOLE:
+            call = f"apply_whole(df, {keys}, function, schema, workers={self.workers})"
+            return f"from unskew.spark import apply_whole\n\nresult = {call}"
         how = f'workers={self.workers}, scheme="{self.advice.scheme}"'
         if self.advice.mode != lookup(self.advice.scheme).modes[0]:
             how += f', mode="{self.advice.mode}"'
@@ -288,7 +292,7 @@ def report_on(
         most_workers_one_choice=counts.tuples // hottest if hottest else None,
         most_workers_two_choices=2 * counts.tuples // hottest if hottest else None,
         forecasts=tuple(found),
-        reasons=tuple(reason(f, advice, found, counts.keys) for f in found),
+        reasons=tuple(reason(f, advice, found, counts.keys, for_) for f in found),
         seconds=tuple(seconds(f, counts, workers, work) for f in found),
         advice=advice,
         notes=tuple(remarks(counts, workers, advice, found, for_, sample)),

@@ -10,6 +10,7 @@ changes a setting of the session.
 
 from unskew.spark.aggregate import aggregate
 from unskew.spark.apply_split import apply_split
+from unskew.spark.apply_whole import apply_whole
 from unskew.spark.background import run_watched as run_watched  # this and the others "as": for unskew's own commands
 from unskew.spark.balance import Balance, balance
 from unskew.spark.cost import cost_report
@@ -21,6 +22,7 @@ from unskew.spark.local import local_spark as local_spark
 from unskew.spark.local import require_java as require_java
 from unskew.spark.map_balanced import map_balanced
 from unskew.spark.planning import plan_for
+from unskew.spark.rebalance import Rebalanced, rebalance
 from unskew.spark.route import SALT
 from unskew.spark.routing import repartition, salted
 from unskew.spark.sessions import SPARK_ERRORS as SPARK_ERRORS
@@ -35,13 +37,16 @@ __all__ = [
     "Decay",
     "Feedback",
     "LearnedCosts",
+    "Rebalanced",
     "aggregate",
     "apply_split",
+    "apply_whole",
     "balance",
     "cost_report",
     "key_id",
     "map_balanced",
     "plan_for",
+    "rebalance",
     "repartition",
     "salted",
     "skew_report",

@@ -88,30 +88,31 @@ def apply_split(
     def phase_1(batches: Batches) -> Batches:
         for rows in by_key(batches, names):
             key = normalized_keys(rows.select(names).slice(0, 1))
-            part = _call("partial", partial, rows)
+            part = call_table("partial", partial, rows)
             yield from key.append_column(PARTIAL, pa.array([_to_bytes(part)])).combine_chunks().to_batches()
 
     def phase_2(batches: Batches) -> Batches:
         for rows in by_key(batches, names):
             key = rows.select(names).slice(0, 1)
             parts = [pa.ipc.open_stream(part.as_buffer()).read_all() for part in rows[PARTIAL]]
-            together = _with_key(pa.concat_tables(parts, promote_options="default"), key)
-            merged = _with_key(_call("merge", merge, together), key)
-            yield from in_batches(_matched(merged, arrow_result, names), arrow_result)
+            together = with_key(pa.concat_tables(parts, promote_options="default"), key)
+            merged = with_key(call_table("merge", merge, together), key)
+            yield from in_batches(matched("merge", merged, arrow_result, names), arrow_result)
 
     partials = route.work(route.place().sortWithinPartitions(*route.columns), phase_1, partial_schema)
     regrouped = partials.repartition(workers, *route.columns).sortWithinPartitions(*route.columns)
     return map_in_arrow(regrouped, phase_2, result)
 
 
-def _call(name: str, function: TableFunction, table: pa.Table) -> pa.Table:
+def call_table(name: str, function: TableFunction, table: pa.Table) -> pa.Table:
+    """What the function called `name` makes of the table."""
     result = function(table)
     if not isinstance(result, pa.Table):
         raise InputTypeError(f"{name}: must return a pyarrow.Table, not {type(result).__name__}")
     return result
 
 
-def _with_key(table: pa.Table, key: pa.Table) -> pa.Table:
+def with_key(table: pa.Table, key: pa.Table) -> pa.Table:
     """The table with those key columns that it lacks, the same in all rows."""
     first = np.zeros(len(table), np.int64)
     for name in key.schema.names:
@@ -120,12 +121,12 @@ def _with_key(table: pa.Table, key: pa.Table) -> pa.Table:
     return table
 
 
-def _matched(result: pa.Table, schema: pa.Schema, keys: Sequence[str]) -> pa.Table:
-    """The columns of the schema, in its order."""
+def matched(name: str, result: pa.Table, schema: pa.Schema, keys: Sequence[str]) -> pa.Table:
+    """The columns of the schema, in its order; `name` is what returned them."""
     missing = sorted(set(schema.names) - set(result.schema.names))
     unknown = sorted(set(result.schema.names) - set(schema.names) - set(keys))
     if missing or unknown:
-        raise InputError(f"merge: must return the columns {schema.names}, not {result.schema.names}")
+        raise InputError(f"{name}: must return the columns {schema.names}, not {result.schema.names}")
     return result.select(schema.names)
 
 

@@ -30,7 +30,7 @@ def cost_report(
 ) -> CostReport:
     """How uneven the work on the rows of `df` is, and what balancing it over `workers` workers would gain.
 
-    Costs are added up in one native pass, as in `map_balanced`; two more find the most expensive rows, and what the
+    Costs are added up in one native pass, as in `map_balanced`; three more find percentiles, the top rows, and what the
     partitions of `df` have as they are. The report compares these with ``df.repartition``, into as many partitions as
     workers or into many small ones, and with `map_balanced`.
 

@@ -12,7 +12,7 @@ from unskew.plan import Plan, require_sample
 from unskew.planning import check_plannable, make_plan
 from unskew.registry import registration_of
 from unskew.spark.counting import Decay, count_keys, count_keys_with_decay, fetch_names
-from unskew.spark.frames import require_batch
+from unskew.spark.frames import require_batch, warn
 from unskew.spark.keys import described_keys, key_columns
 
 
@@ -84,3 +84,21 @@ def require_same_workers(what: str, its: int, workers: int) -> None:
     """InputError unless a scheme or a plan is for so many workers."""
     if its != workers:
         raise InputError(f"workers: must be the {what}'s own {its}, not {workers}")
+
+
+def require_plan_of(df: DataFrame, keys: str | Sequence[str], plan: Plan) -> None:
+    """InputError where a plan was made for keys of another type; a warning where it was for another column."""
+    if not plan.key_columns:
+        return
+    names, kinds = zip(*plan.key_columns, strict=True)
+    our_names, our_kinds = zip(*described_keys(df, keys), strict=True)
+    if kinds != our_kinds:
+        raise InputError(
+            f"plan: was made for keys of type {', '.join(kinds)}, not {', '.join(our_kinds)}, whose hashes are "
+            "others, so that it would find none of its hot keys; cast the keys or make another plan"
+        )
+    if names != our_names:
+        warn(
+            f"plan: was made for the column {', '.join(names)} and is used for {', '.join(our_names)}; "
+            "it only balances keys that are the same"
+        )

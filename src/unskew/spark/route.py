@@ -11,6 +11,8 @@ from pyspark.sql.types import StructType
 from unskew.checks import require_workers
 from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
+from unskew.partitioning import ALGORITHMS
+from unskew.partitioning.function import PLANNER
 from unskew.plan import Plan, require_sample
 from unskew.planning import check_plannable
 from unskew.registry import Registration, lookup, make, registration_of
@@ -19,11 +21,11 @@ from unskew.spark.dealing import Dealing, by_position, dealing
 from unskew.spark.evenness import MOST_EXCESS, looks_uneven, measured_max_over_mean
 from unskew.spark.feedback import Feedback
 from unskew.spark.frames import as_compared, column, free_name, require_batch, require_frame, warn
-from unskew.spark.keys import described_keys, key_columns, key_id, key_names
+from unskew.spark.keys import key_columns, key_id, key_names
 from unskew.spark.mapping import Batches, map_in_arrow
 from unskew.spark.online import with_online_salt
 from unskew.spark.plan_column import salt_of, with_joined_salt
-from unskew.spark.planning import name_and_parameters, plan_for, require_same_workers
+from unskew.spark.planning import name_and_parameters, plan_for, require_plan_of, require_same_workers
 from unskew.spark.retries import warn_without_retry_net
 
 SALT = "__unskew_salt"
@@ -163,12 +165,21 @@ class Route:
     def _registration(self) -> Registration:
         return lookup(self._scheme) if isinstance(self._scheme, str) else registration_of(self._scheme)
 
+    @property
+    def _planner(self) -> str:
+        """The name that a plan of the scheme has."""
+        return PLANNER if self._scheme in ALGORITHMS else self._registration.name
+
     @cached_property
     def _online(self) -> bool:
         if self.plan is not None:
             return False
         if isinstance(self.scheme, Feedback):
             return True
+        if self._scheme in ALGORITHMS:
+            if self.mode == ONLINE:
+                raise InputError(f"mode: {self._scheme} can be planned, not 'online'")
+            return False
         registration = self._registration
         fitted = registration.offline and not isinstance(self._scheme, str)  # has its table
         able = (ONLINE,) if fitted else registration.modes
@@ -190,26 +201,11 @@ class Route:
         if self.mode == ONLINE:
             raise InputError("mode: a plan is given, so it must be 'auto' or 'planned', not 'online'")
         require_same_workers("plan", plan.workers, self.workers)
-        if self.scheme is not None and self._registration.name != plan.scheme:
-            raise InputError(
-                f"scheme: must be the plan's own {plan.scheme}, or left out, not {self._registration.name}"
-            )
+        if self.scheme is not None and self._planner != plan.scheme:
+            raise InputError(f"scheme: must be the plan's own {plan.scheme}, or left out, not {self._planner}")
         if self.sample is not None:
             raise InputError("sample: must be left out where a plan is given, since nothing is counted then")
-        if not plan.key_columns:
-            return
-        names, kinds = zip(*plan.key_columns, strict=True)
-        our_names, our_kinds = zip(*described_keys(self.df, self.keys), strict=True)
-        if kinds != our_kinds:
-            raise InputError(
-                f"plan: was made for keys of type {', '.join(kinds)}, not {', '.join(our_kinds)}, whose hashes are "
-                "others, so that it would find none of its hot keys; cast the keys or make another plan"
-            )
-        if names != our_names:
-            warn(
-                f"plan: was made for the column {', '.join(names)} and is used for {', '.join(our_names)}; "
-                "it only balances keys that are the same"
-            )
+        require_plan_of(self.df, self.keys, plan)
 
     def _check_online(self) -> None:
         if self.deal is not None or self.sample is not None:

@@ -35,8 +35,9 @@ def repartition(
     workers
         How many partitions.
     scheme
-        A name such as "pkg", an object such as ``PartialKey(16, choices=3)``, or a `Feedback`. Left out, it is the one
-        of the plan, and "fanout" where there is no plan.
+        A name such as "pkg", an object such as ``PartialKey(16, choices=3)``, or a `Feedback`. "scan", "redist" and
+        "readj" split no key, and place hot keys whole (see `unskew.partitioning`). Left out, it is the one of the plan,
+        and "fanout" where there is no plan.
     mode
         "planned": the hot keys are counted now, in one Spark job; a plan says over which workers each is dealt; the
         salt is a native column. "online": each task before the shuffle has a live router, which starts empty, sees the

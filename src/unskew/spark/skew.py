@@ -51,7 +51,8 @@ def skew_report(
         How many workers the rows are for.
     for_
         What the rows are grouped for, which changes the advice and what merging partial results is taken to cost. None:
-        not said. "aggregate": built-in aggregates such as count and sum; the advice is to do nothing.
+        not said. "aggregate": built-in aggregates such as count and sum; the advice is to do nothing. "whole": what
+        must see all rows of a key, such as a median: keys are placed, never split. "merge": what can be merged.
         "python": expensive Python for each row or key; merging a partial result costs a tenth of a row. "stateful": a
         stateful stream, where each replica is a state to be kept. "join": a join, which unskew does not offer yet; the
         advice is about Spark's own skew join. Where nothing else is said, merging a partial result costs as much as
