@@ -28,6 +28,17 @@ def test_the_command_is_the_library(run):
     assert told | costs == expected.to_dict() | costs
 
 
+def test_what_a_scheme_of_whole_keys_moves_is_shown(run):
+    scheme = ("--scheme", "partitioner(algorithm=scan, history=200, every=100, error=0.005)", "--workers", 3)
+    options = ("--utilisation", 0.5, "--migration", 0.01, "--event", "t=300 add")
+    shown = run("simulate", *scheme, "--stream", STREAM, *options)
+    assert shown.status == 0, shown.err
+    assert all(words in shown.out for words in (" new table", " moved with ", " of state, waited "))
+    (told,) = run("simulate", *scheme, "--stream", STREAM, *options, "--json").json_lines
+    assert told["moved_keys"] > 0
+    assert told["stalled"] > 0
+
+
 def test_the_table_has_columns_of_queues_only_where_there_are_queues(run, tmp_path):
     choice = ("simulate", "--scheme", "pkg", "--scheme", "hash", "--stream", STREAM)
     assert "makespan" not in run(*choice).out
@@ -129,6 +140,7 @@ MISTAKES = {
     "bound": (("--queue-bound", 0), "queue-bound: must be a whole number of tuples from 1 to 2**63 - 1, not 0"),
     "no number": (("--scheme", "cg(epsilon=nan)"), "epsilon: must be a number from 0 on, or inf, not nan"),
     "delay": (("--rate", 1, "--feedback-delay", -1), "feedback_delay: must be seconds from 0 to 1e+12, not -1.0"),
+    "migration alone": (("--migration", 1), "migration: needs queues; add --utilisation, --rate or --capacity"),
     "delay alone": (("--feedback-delay", 1), "feedback-delay: needs queues; add --utilisation, --rate or --capacity"),
     "event": (("--event", "t=5 boom"), "event: must be 't=WHEN add', "),
     "event's capacity": (("--event", "t=5 capacity 2"), "event: 't=5 capacity 2' needs queues: give a rate, a util"),
