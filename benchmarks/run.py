@@ -9,6 +9,7 @@ import simulator
 import spark_batch
 import spark_costs
 import spark_feedback
+import spark_stream
 import spark_uneven_work
 import spark_whole_keys
 import twitter
@@ -26,6 +27,7 @@ if __name__ == "__main__":
         spark_feedback,
         spark_uneven_work,
         spark_whole_keys,
+        spark_stream,
         twitter,
     ):
         benchmark.main()

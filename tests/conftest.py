@@ -32,6 +32,7 @@ ONCE = {
     "test_page",
     "test_posg_experiments",
     "test_report",
+    "test_top",
 }
 
 

@@ -35,6 +35,7 @@ from unskew.aggregates import (
     states,
 )
 from unskew.aggregates.groups import first_rows, key_codes
+from unskew.aggregates.poison import RowError
 from unskew.aggregates.runs import by_key
 from unskew.aggregates.states import States, add_all, in_batches, merge_all
 
@@ -423,3 +424,38 @@ def test_bad_input_is_refused(case: str) -> None:
     act, message = REFUSED[case]
     with pytest.raises(InputError, match=message):
         act()
+
+
+class Reciprocals(Aggregate):
+    """The sum of 1/v."""
+
+    columns = ("v",)
+    type = pa.float64()
+
+    def __repr__(self):
+        return "Reciprocals()"
+
+    def zero(self):
+        return 0.0
+
+    def add(self, state, batch):
+        values = batch["v"].to_pylist()
+        if len(values) > 100:
+            raise OverflowError("too many at once")
+        return state + sum(1 / value for value in values)
+
+    def merge(self, a, b):
+        return a + b
+
+    def finish(self, state):
+        return state
+
+
+def test_an_aggregate_that_fails_is_named_with_the_row():
+    worker = States(["key"], [Reciprocals()])
+    with pytest.raises(
+        RowError, match=r"^aggregates: Reciprocals\(\) failed on the row \{'v': 0\}: ZeroDivisionError: "
+    ):
+        worker.add(pa.table({"key": ["a", "b", "b"], "v": [1, 5, 0]}))
+    with pytest.raises(RowError, match=r"failed on 101 rows together, the first \{'v': 1\}: OverflowError: too"):
+        worker.add(pa.table({"key": ["c"] * 101, "v": [1] * 101}))

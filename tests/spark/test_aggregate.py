@@ -344,12 +344,7 @@ def test_bad_input_is_refused_before_any_job(spark: SparkSession, mixed: DataFra
     assert spark.sparkContext.statusTracker().getJobIdsForGroup() == jobs
 
 
-def test_other_frames_are_refused(spark: SparkSession, mixed: DataFrame) -> None:
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(InputError, match="df: must not be a stream"):
-        aggregate(stream, "value", {"n": Count()}, 4)
-    with pytest.raises(InputError, match="df: must not be a stream"):
-        apply_split(stream, "value", _best, _mean, "mean double", 4)
+def test_other_frames_are_refused(mixed: DataFrame) -> None:
     with pytest.raises(InputError, match="'text' has collation UTF8_LCASE"):
         aggregate(mixed.select("int", F.collate("text", "UTF8_LCASE").alias("text")), "int", {"m": Max("text")}, 4)
     with pytest.raises(InputError, match="'n': 'v' names 2 columns; rename all but one"):

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,15 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
+from streams import Feed, process, results, start
 
 from unskew import PartialKey, Plan, make
 from unskew.aggregates import Count, Sum
+from unskew.errors import InputError
 from unskew.plan import HotKey
 from unskew.spark import (
     SALT,
+    Adaptive,
     Decay,
     Feedback,
     LearnedCosts,
@@ -85,6 +89,17 @@ def test_feedback_hears_of_every_row(got: dict[str, Any]) -> None:
     assert sum(got["feedback"]) == ROWS
 
 
+def test_a_stream_adapts_and_counts_as_a_batch_does(got: dict[str, Any]) -> None:
+    before, after = got["stream"]["balance"]
+    assert before > 2
+    assert after < 1.2
+    assert got["stream"]["counts"] == got["stream"]["plain"]
+
+
+def test_a_router_that_would_have_to_know_its_micro_batch_is_refused(got: dict[str, Any]) -> None:
+    assert got["stream"]["refused"].startswith("scheme: cg runs online, and on Spark Connect its routers do not know")
+
+
 def test_the_report_counts_every_row(got: dict[str, Any]) -> None:
     assert (got["report"]["tuples"], got["report"]["keys"]) == (ROWS, len(set(NUMBERS)))
 
@@ -142,6 +157,26 @@ def work_answers(df: Any) -> dict[str, Any]:
     }
 
 
+def streamed(spark: SparkSession) -> dict[str, Any]:
+    """Two micro-batches of the same rows."""
+    feed, checkpoint = Feed(spark, Path("rows"), "word string, row bigint"), Path("checkpoint").absolute()
+    counts = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint))
+    query = start(counts, checkpoint, "complete")
+    records = process(query, feed, checkpoint, TABLE, TABLE)
+    query.stop()
+    try:
+        repartition(feed.stream(), "word", W, "cg", plan=Adaptive(checkpoint))
+        refused = ""
+    except InputError as error:
+        refused = str(error)
+    return {
+        "balance": [record["max_over_mean"] for record in records],
+        "counts": sorted(map(list, results(spark, checkpoint).where("batch = 1").drop("batch").collect())),
+        "plain": sorted(map(list, feed.batch().groupBy("word").count().collect())),
+        "refused": refused,
+    }
+
+
 def main() -> dict[str, Any]:
     spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     df = spark.createDataFrame(TABLE)
@@ -180,6 +215,7 @@ def main() -> dict[str, Any]:
             "fish, fading counts": loads(
                 repartition(df, "word", W, plan=plan_for(df, "word", W, "fish", decay=Decay("row", ROWS)))
             ),
+            "stream": streamed(spark),
             "report": skew_report(df, "word", W).to_dict(),
             **work_answers(df),
             "warned": [str(w.message) for w in warned if w.filename == __file__],

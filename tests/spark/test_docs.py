@@ -1,9 +1,10 @@
-"""The Python of README.md and of docs/spark.md runs as it stands, and `unskew doctor` as the README types it."""
+"""The Python of README.md and of the guides runs as it stands, and `unskew doctor` as the README types it."""
 
 import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -28,6 +29,17 @@ def test_the_readme(spark: SparkSession) -> None:
 def test_the_walk_through(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_all("docs/spark.md")
+
+
+def test_the_streaming_guide(spark: SparkSession) -> None:
+    names: dict[str, Any] = {}
+    for block in code_blocks("docs/streaming.md", "python"):
+        exec(compile(block, "docs/streaming.md", "exec"), names)
+    assert names["by_hour"].columns == ["window", "page", "views", "last"]
+    records = names["watched"].records()["route"]
+    assert [sum(record.load) for record in records][:3] == [8000] * 3
+    assert records[0].max_over_mean > 2
+    assert records[2].max_over_mean < 1.2
 
 
 def test_doctor_as_the_readme_types_it(tmp_path: Path) -> None:

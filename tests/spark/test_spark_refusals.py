@@ -90,7 +90,7 @@ def test_a_misspelt_option_is_named_with_the_function_that_was_called(df: DataFr
 @pytest.mark.parametrize("call", ["repartition", "salted", "plan_for", "skew_report"])
 def test_a_stream_without_a_plan(spark: SparkSession, call: str) -> None:
     stream = spark.readStream.format("rate").load()
-    message = r"^df: is a stream, whose keys cannot be counted; give a plan that was made from a batch \(plan=, made"
+    message = r"^df: is a stream, whose keys cannot be counted beforehand; route it with plan=Adaptive\(the query's"
     refused(spark, message, lambda: CALLS[call](stream, "value", W))
 
 
@@ -99,9 +99,8 @@ def test_a_stream_with_a_plan_or_online_is_routed(spark: SparkSession, call: Cal
     stream = spark.readStream.format("rate").load()
     assert call(stream, "value", W, plan=Plan("fanout", W)).isStreaming
     assert call(stream, "value", W, "pkg", mode="online").isStreaming
-    message = "^deal: the rows of a stream have no position; allowed are 'content' or a column but the keys$"
-    refused(spark, message, lambda: call(stream, "value", W, plan=Plan("fanout", W), deal="position"))
-    refused(spark, message, lambda: call(stream.select("value"), "value", W, plan=Plan("fanout", W)))
+    assert call(stream, "value", W, plan=Plan("fanout", W), deal="position").isStreaming
+    assert call(stream.select("value"), "value", W, plan=Plan("fanout", W)).isStreaming
     message = "^df: must be a batch where workers tell a Feedback; route each batch in foreachBatch$"
     refused(spark, message, lambda: call(stream, "value", W, Feedback(make("cg", W))))
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from unskew.aggregates.aggregate import Aggregate, ColumnAggregate
 from unskew.aggregates.groups import Codes, Groups, first_rows, key_codes, normalized_keys, widened
+from unskew.aggregates.poison import naming_the_row
 from unskew.errors import InputError
 
 STATE = "__unskew_state_{}"  # the column of the i-th aggregate's state in partial results
@@ -131,7 +132,12 @@ class _Objects:
 
     def add(self, rows: _Rows) -> None:
         for place, batch in rows.slices:
-            self._change(place, self._aggregate.add, batch.select(list(self._aggregate.columns)))
+            needed = batch.select(list(self._aggregate.columns))
+            with naming_the_row(f"aggregates: {self._aggregate!r}", self._add_alone, needed):
+                self._change(place, self._aggregate.add, needed)
+
+    def _add_alone(self, rows: pa.RecordBatch) -> None:
+        self._aggregate.add(self._aggregate.zero(), rows)
 
     def merge(self, codes: Codes, column: pa.Array) -> None:
         for place, data in zip(codes.tolist(), column, strict=True):

@@ -14,6 +14,7 @@ from unskew.cli.reproduce import reproduce
 from unskew.cli.route import route
 from unskew.cli.schemes import schemes
 from unskew.cli.simulate import simulate
+from unskew.cli.top import top
 from unskew.errors import InputError
 
 UsageError: type[Any] = typer.BadParameter.__mro__[1]  # typer exports its subclass only
@@ -24,7 +25,7 @@ app = typer.Typer(
     rich_markup_mode="rich",
     pretty_exceptions_show_locals=False,
 )
-COMMANDS = {command.__name__: command for command in (demo, doctor, schemes, simulate, route, reproduce)}
+COMMANDS = {command.__name__: command for command in (demo, doctor, schemes, simulate, route, reproduce, top)}
 for command in COMMANDS.values():
     app.command()(command)
 

@@ -34,6 +34,9 @@ def demo(
         "unskew-demo.html"
     ),
     as_json: Annotated[bool, typer.Option("--json", help="Print a JSON object instead of bars.")] = False,
+    stream: Annotated[
+        bool, typer.Option("--stream", help="A stream instead, in eight micro-batches, whose hot words change.")
+    ] = False,
 ) -> None:
     """See a job wait for one overloaded worker, and what unskew does about it. Takes about a minute.
 
@@ -46,6 +49,8 @@ def demo(
     [bold]unskew[/bold]: its default scheme, fanout. Hot words are counted first, and get just enough workers.
 
     All four must give the same counts. Then a page with the pictures is written.
+
+    With [bold]--stream[/bold]: a drifting stream, hash beside a plan that adapts from one micro-batch to the next.
 
     Example: [bold]unskew demo --workers 8 --out eight-workers.html[/bold]
     """
@@ -60,6 +65,11 @@ def demo(
         if importlib.util.find_spec(package) is None:
             raise InputError(f"demo: {package} is not installed; type: pip install 'unskew[{extra}]'")
 
+    if stream:
+        from unskew.cli.demo_stream import demo_stream
+
+        demo_stream(tuples, workers, row_cost, seed, out, as_json)
+        return
     words, outcomes = _run(tuples, workers, row_cost, seed)
     from unskew.cli.demo_page import demo_page  # matplotlib takes a while
 

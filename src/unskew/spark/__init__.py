@@ -28,16 +28,21 @@ from unskew.spark.routing import repartition, salted
 from unskew.spark.sessions import SPARK_ERRORS as SPARK_ERRORS
 from unskew.spark.sessions import session_on as session_on
 from unskew.spark.skew import skew_report
+from unskew.spark.streaming.adaptive import Adaptive
+from unskew.spark.streaming.sleeping import sleeping_queries as sleeping_queries
+from unskew.spark.streaming.watch import Watch, watch
 from unskew.spark.word_count import Timesheet as Timesheet
 from unskew.spark.word_count import count_words as count_words
 
 __all__ = [
     "SALT",
+    "Adaptive",
     "Balance",
     "Decay",
     "Feedback",
     "LearnedCosts",
     "Rebalanced",
+    "Watch",
     "aggregate",
     "apply_split",
     "apply_whole",
@@ -50,4 +55,5 @@ __all__ = [
     "repartition",
     "salted",
     "skew_report",
+    "watch",
 ]

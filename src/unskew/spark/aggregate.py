@@ -7,21 +7,21 @@ through each worker's whole partition and puts out one row per key. Then these f
 from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame
-from pyspark.sql.pandas.types import from_arrow_type
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import StringType
 
 from unskew.aggregates import Aggregate
-from unskew.aggregates.states import States, add_all, in_batches, merge_all
 from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
 from unskew.plan import Plan
 from unskew.spark.feedback import Feedback
 from unskew.spark.frames import count_of, require_frame
 from unskew.spark.keys import key_names
-from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow
+from unskew.spark.mapping import map_in_arrow
+from unskew.spark.phases import OURS, Phases
 from unskew.spark.route import Route
-
-OURS = "__unskew_"
+from unskew.spark.streaming.adaptive import Adaptive
+from unskew.spark.streaming.aggregate import aggregate_stream, require_no_ttl
+from unskew.spark.windows import WINDOW, checked_windows
 
 
 def aggregate(
@@ -32,9 +32,14 @@ def aggregate(
     scheme: str | Scheme | Feedback | None = None,
     *,
     mode: str = "auto",
-    plan: Plan | None = None,
+    plan: Plan | Adaptive | None = None,
     deal: str | None = None,
     sample: float | None = None,
+    time: str | None = None,
+    window: str | None = None,
+    slide: str | None = None,
+    watermark: str | None = None,
+    ttl: str | None = None,
 ) -> DataFrame:
     """One row per key: the key columns, and a column for each aggregate under its name. Like ``groupBy(keys).agg``.
 
@@ -51,6 +56,19 @@ def aggregate(
     aggregates
         Names of new columns, and what is in them: aggregates of `unskew.aggregates`, or of your own class (see
         `unskew.aggregates.Aggregate`).
+    time, window, slide, watermark
+        Aggregate by windows of event time too: the name of a column of timestamps, and how long a window is, such as
+        "10 minutes". The result then has a column `window` before the keys. A new window begins every `slide`, by
+        default when the last one ends. On a stream, a window is over when rows are `watermark` later than its end, and
+        rows that come after that are dropped. They are arguments, since Spark lets a stream have one watermark only.
+    ttl
+        On a stream without windows: forget a key that had no rows for so long, such as "1 day".
+
+    Notes
+    -----
+    On a stream, a worker aggregates its rows of a micro-batch, and Spark's state store holds one state per key. Count,
+    Sum, Min, Max and Mean are merged by Spark's own streaming aggregation, in every output mode. The others are merged
+    in Python by ``transformWithState``, which needs the state store of RocksDB, and knows update and append only.
 
     Examples
     --------
@@ -65,48 +83,36 @@ def aggregate(
     +----+---+----+
     <BLANKLINE>
     """
-    require_complete_keys(df, keys)
+    require_keys(df, keys)
     names = key_names(keys)
     used = _checked_aggregates(df, names, aggregates)
-    route = Route(df, keys, workers, scheme, mode, plan, deal, sample)
-    needed = list(dict.fromkeys([*names, *used]))
-    results = [*aggregates.values()]
-    key_fields = [df.schema[name] for name in names]
-    rows = arrow_schema(StructType([df.schema[name] for name in needed]))
-    kinds = [each.result_type(*(rows.field(name).type for name in each.columns)) for each in results]
-    result_fields = [StructField(name, from_arrow_type(kind)) for name, kind in zip(aggregates, kinds, strict=True)]
-
-    trial = States(names, results)  # without rows, on the driver: tells the types of the states
-    trial.add(rows.empty_table())
-    states = [field for field in trial.partials().schema if field.name not in names]
-    state_fields = [StructField(field.name, from_arrow_type(field.type)) for field in states]
-    partial_schema, result_schema = StructType(key_fields + state_fields), StructType(key_fields + result_fields)
-    arrow_partial, arrow_result = arrow_schema(partial_schema), arrow_schema(result_schema)
-
-    def phase_1(batches: Batches) -> Batches:
-        states = States(names, results)
-        add_all(states, batches)
-        if len(states):
-            yield from in_batches(states.partials(), arrow_partial)
-
-    def phase_2(batches: Batches) -> Batches:
-        states = States(names, results)
-        merge_all(states, batches)
-        if len(states):
-            yield from in_batches(states.results(list(aggregates), kinds), arrow_result)
-
-    partials = route.work(route.place(needed), phase_1, partial_schema)
-    return map_in_arrow(partials.repartition(workers, *route.columns), phase_2, result_schema)
-
-
-def require_complete_keys(df: DataFrame, keys: str | Sequence[str]) -> None:
-    """InputError unless all rows of a key are there, and its columns do not look like ours."""
-    require_frame(df)
+    windows = checked_windows(df, names, aggregates, time, window, slide, watermark)
     if df.isStreaming:
-        raise InputError("df: must not be a stream, whose keys are never complete; allowed is a batch DataFrame")
+        route = Route(df, keys, workers, scheme, mode, plan, deal, sample)
+        return aggregate_stream(route, names, used, aggregates, windows, ttl)
+    require_no_ttl(ttl)
+    if windows is not None:  # of a batch, a window is one more key
+        df, names = windows.added_to(df), [WINDOW, *names]
+    route = Route(df, names, workers, scheme, mode, plan, deal, sample)
+    needed = list(dict.fromkeys([*names, *used]))
+    phases = Phases.of(df, names, needed, aggregates)
+    partials = route.work(route.place(needed), phases.add_rows(), phases.partial)
+    return map_in_arrow(partials.repartition(workers, *route.columns), phases.merge_and_finish(), phases.result)
+
+
+def require_keys(df: DataFrame, keys: str | Sequence[str]) -> None:
+    """InputError where the key columns look like ours."""
+    require_frame(df)
     ours = [name for name in key_names(keys) if name.lower().startswith(OURS)]
     if ours:
         raise InputError(f"keys: {ours[0]!r} must be renamed: names that begin with {OURS} are for columns on the way")
+
+
+def require_complete_keys(df: DataFrame, keys: str | Sequence[str]) -> None:
+    """InputError also where not all rows of a key are there."""
+    require_keys(df, keys)
+    if df.isStreaming:
+        raise InputError("df: must not be a stream, whose keys are never complete; allowed is a batch DataFrame")
 
 
 def _checked_aggregates(df: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Aggregate]) -> list[str]:

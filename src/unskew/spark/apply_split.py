@@ -8,16 +8,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from unskew.aggregates.groups import normalized_keys
+from unskew.aggregates.poison import naming_the_row
 from unskew.aggregates.runs import by_key
 from unskew.aggregates.states import in_batches
 from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
 from unskew.plan import Plan
-from unskew.spark.aggregate import OURS, require_complete_keys
+from unskew.spark.aggregate import require_keys
 from unskew.spark.feedback import Feedback
 from unskew.spark.keys import key_names
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
+from unskew.spark.phases import OURS
 from unskew.spark.route import Route
+from unskew.spark.streaming.adaptive import Adaptive
+from unskew.spark.streaming.apply_split import apply_split_to_stream
+from unskew.spark.windows import WINDOW, checked_windows
 
 PARTIAL = f"{OURS}partial"
 TableFunction = Callable[[pa.Table], pa.Table]
@@ -33,9 +38,13 @@ def apply_split(
     scheme: str | Scheme | Feedback | None = None,
     *,
     mode: str = "auto",
-    plan: Plan | None = None,
+    plan: Plan | Adaptive | None = None,
     deal: str | None = None,
     sample: float | None = None,
+    time: str | None = None,
+    window: str | None = None,
+    slide: str | None = None,
+    watermark: str | None = None,
 ) -> DataFrame:
     """A pair of functions over Arrow tables, instead of one for ``groupBy(keys).applyInArrow``.
 
@@ -54,6 +63,10 @@ def apply_split(
         order, and any number of rows.
     schema
         Of the result: a DDL string or a StructType.
+    time, window, slide, watermark
+        As in `aggregate`: apply the functions to each key and window of event time. The result then has a column
+        `window` before the others. A stream needs windows, since the parts of a key would pile up without end; they are
+        kept in the state store until the window is over.
 
     Examples
     --------
@@ -74,39 +87,69 @@ def apply_split(
     +----+-----+
     <BLANKLINE>
     """
-    require_complete_keys(df, keys)
+    require_keys(df, keys)
     names = key_names(keys)
     for name, function in {"partial": partial, "merge": merge}.items():
         if not callable(function):
             raise InputTypeError(f"{name}: must be a function of a table, not {type(function).__name__}")
     result = result_schema(df, schema)
-    route = Route(df, keys, workers, scheme, mode, plan, deal, sample)
+    windows = checked_windows(df, names, result.names, time, window, slide, watermark)
+    if df.isStreaming:
+        if windows is None:
+            raise InputError(
+                "window: a stream needs it, such as window='10 minutes' and time='ts', since the parts of a key would "
+                "pile up without end"
+            )
+        route, kind = Route(df, keys, workers, scheme, mode, plan, deal, sample), df.schema[windows.time].dataType
+        span = StructField(WINDOW, StructType().add("start", kind).add("end", kind))
+        result = StructType([span, *result])
+        return apply_split_to_stream(route, names, _part_of(partial), _merging(merge, result), result, windows)
+    if windows is not None:  # of a batch, a window is one more key
+        df, names = windows.added_to(df), [WINDOW, *names]
+        result = StructType([df.schema[WINDOW], *result])
+    route = Route(df, names, workers, scheme, mode, plan, deal, sample)
     arrow_schema(df.schema)
     partial_schema = StructType([*(df.schema[name] for name in names), StructField(PARTIAL, BinaryType())])
     arrow_result = arrow_schema(result)
+    part_of, merged_of = _part_of(partial), _merging(merge, result)
 
     def phase_1(batches: Batches) -> Batches:
         for rows in by_key(batches, names):
             key = normalized_keys(rows.select(names).slice(0, 1))
-            part = call_table("partial", partial, rows)
-            yield from key.append_column(PARTIAL, pa.array([_to_bytes(part)])).combine_chunks().to_batches()
+            rows = rows.drop_columns([WINDOW]) if windows is not None else rows
+            yield from key.append_column(PARTIAL, pa.array([part_of(rows)])).combine_chunks().to_batches()
 
     def phase_2(batches: Batches) -> Batches:
         for rows in by_key(batches, names):
-            key = rows.select(names).slice(0, 1)
-            parts = [pa.ipc.open_stream(part.as_buffer()).read_all() for part in rows[PARTIAL]]
-            together = with_key(pa.concat_tables(parts, promote_options="default"), key)
-            merged = with_key(call_table("merge", merge, together), key)
-            yield from in_batches(matched("merge", merged, arrow_result, names), arrow_result)
+            merged = merged_of([part.as_py() for part in rows[PARTIAL]], rows.select(names).slice(0, 1))
+            yield from in_batches(merged, arrow_result)
 
     partials = route.work(route.place().sortWithinPartitions(*route.columns), phase_1, partial_schema)
     regrouped = partials.repartition(workers, *route.columns).sortWithinPartitions(*route.columns)
     return map_in_arrow(regrouped, phase_2, result)
 
 
+def _part_of(partial: TableFunction) -> Callable[[pa.Table], bytes]:
+    """`partial`, whose result becomes bytes."""
+    return lambda rows: _to_bytes(call_table("partial", partial, rows))
+
+
+def _merging(merge: TableFunction, result: StructType) -> Callable[[list[bytes], pa.Table], pa.Table]:
+    """`merge` of the parts of a key, whose columns are a table of one row. The columns of the result are in order."""
+    schema = arrow_schema(result)
+
+    def merged_of(parts: list[bytes], key: pa.Table) -> pa.Table:
+        tables = [pa.ipc.open_stream(part).read_all() for part in parts]
+        together = with_key(pa.concat_tables(tables, promote_options="default"), key)
+        return matched("merge", with_key(call_table("merge", merge, together), key), schema, key.schema.names)
+
+    return merged_of
+
+
 def call_table(name: str, function: TableFunction, table: pa.Table) -> pa.Table:
     """What the function called `name` makes of the table."""
-    result = function(table)
+    with naming_the_row(f"{name}: {getattr(function, '__name__', 'the function')}", function, table):
+        result = function(table)
     if not isinstance(result, pa.Table):
         raise InputTypeError(f"{name}: must return a pyarrow.Table, not {type(result).__name__}")
     return result

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,10 +16,10 @@ from unskew.errors import InputError
 from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
 from unskew.spark.frames import column, count_of
 from unskew.spark.keys import key_columns, key_id, shown_key
+from unskew.spark.worker_counts import MOST_COUNTED, count_workers, load_in
 
 OLDEST = 1e6  # epochs: what is older counts for nothing anyway, and fits an integer
-MOST_COUNTED = 10_000  # workers whose load at home is counted: with more, chance is what is left anyway
-COUNTERS = 32_000  # of the sketch, for MOST_HOT_KEYS keys: its error stays under a hundredth of the mean of 200 workers
+COUNTERS_PER_KEY = 16  # of the sketch: for 2,000 keys its error stays under a hundredth of the mean of 200 workers
 
 
 class Decay(NamedTuple):
@@ -69,26 +69,28 @@ class Decay(NamedTuple):
 def count_keys(df: DataFrame, keys: str | Sequence[str], workers: int) -> Frequencies:
     """The most frequent keys with their counts, the number of rows, and the rows of each worker if every key were whole
     on its candidate 0. One Spark job."""
-    columns = key_columns(df, keys)
-    top = F.call_function("approx_top_k", key_id(*columns), F.lit(MOST_HOT_KEYS), F.lit(COUNTERS))
-    most = min(workers, MOST_COUNTED)  # a sketch with room for all of them counts exactly
-    home = F.call_function("approx_top_k", _home(columns, workers), F.lit(most), F.lit(2 * most))
-    (row,) = df.agg(top.alias("top"), home.alias("home"), F.count(F.lit(1)).alias("rows")).collect()
-    found = {name: [(entry["item"], entry["count"]) for entry in row[name] or []] for name in ("top", "home")}
-    ids, counts = np.array(found["top"], np.int64).reshape(-1, 2).T
-    known = counts > 2 * row["rows"] / COUNTERS  # the sketch's error; smaller counts say nothing
+    (row,) = df.agg(*counting(key_columns(df, keys), workers, MOST_HOT_KEYS)).collect()
+    return frequencies_in(row, workers, MOST_HOT_KEYS)
+
+
+def counting(columns: list[Column], workers: int, most: int) -> list[Column]:
+    """What Spark aggregates to find the `most` frequent keys; `frequencies_in` reads the row that comes out."""
+    top = F.call_function("approx_top_k", key_id(*columns), F.lit(most), F.lit(most * COUNTERS_PER_KEY))
+    home = F.pmod(F.hash(*columns, F.lit(0)), F.lit(workers))
+    return [top.alias("top"), count_workers(home, workers).alias("home"), F.count(F.lit(1)).alias("rows")]
+
+
+def frequencies_in(row: Any, workers: int, most: int) -> Frequencies:
+    """What the aggregates of `counting` found."""
+    found = [(entry["item"], entry["count"]) for entry in row["top"] or []]
+    ids, counts = np.array(found, np.int64).reshape(-1, 2).T
+    known = counts > 2 * row["rows"] / (most * COUNTERS_PER_KEY)  # the sketch's error; smaller counts say nothing
     ids, counts = ids[known].view(np.uint64), counts[known]
-    home_load = _home_load(found["home"], workers)
-    return Frequencies(ids, counts, max(row["rows"], int(counts.sum())), home_load=home_load)
+    return Frequencies(ids, counts, max(row["rows"], int(counts.sum())), home_load=load_in(row["home"], workers))
 
 
-def _home(columns: list[Column], workers: int) -> Column:
-    """Candidate 0 of the key; just 0 where there are too many workers to count the rows of each."""
-    return F.pmod(F.hash(*columns, F.lit(0)), F.lit(workers)) if workers <= MOST_COUNTED else F.lit(0)
-
-
-def _home_load(found: Iterable[tuple[int, int]], workers: int) -> npt.NDArray[np.int64] | None:
-    """The load of each worker from what was found: pairs of worker and count."""
+def _load_of(found: Iterable[tuple[int, int]], workers: int) -> npt.NDArray[np.int64] | None:
+    """The load of each worker from pairs of worker and count."""
     if workers > MOST_COUNTED:
         return None
     load = np.zeros(workers, np.int64)
@@ -106,7 +108,8 @@ def count_keys_with_decay(df: DataFrame, keys: str | Sequence[str], workers: int
     epochs = F.least((F.lit(latest) - times) / F.lit(float(decay.epoch)), F.lit(OLDEST))
     weight = F.coalesce(F.pow(F.lit(float(decay.alpha)), F.floor(epochs)), F.lit(0.0))  # 0 ** 0 is 1
     columns = key_columns(df, keys)
-    weighed = df.select(key_id(*columns).alias("id"), _home(columns, workers).alias("home"), weight.alias("weight"))
+    home = F.pmod(F.hash(*columns, F.lit(0)), F.lit(workers)) if workers <= MOST_COUNTED else F.lit(0)
+    weighed = df.select(key_id(*columns).alias("id"), home.alias("home"), weight.alias("weight"))
     found = weighed.groupBy("id").agg(F.sum("weight").alias("weight"))
     rows = found.orderBy(F.desc("weight"), "id").limit(MOST_HOT_KEYS).collect()
     homes = weighed.groupBy("home").agg(F.sum("weight").alias("weight")).collect()
@@ -114,7 +117,7 @@ def count_keys_with_decay(df: DataFrame, keys: str | Sequence[str], workers: int
     ids = np.array([row["id"] for row in rows], np.int64).view(np.uint64)
     counts = np.array([round(1000 * row["weight"]) for row in rows], np.int64)
     tuples = max(sum(count for _, count in at_home), int(counts.sum()))
-    return Frequencies(ids, counts, tuples, home_load=_home_load(at_home, workers))
+    return Frequencies(ids, counts, tuples, home_load=_load_of(at_home, workers))
 
 
 def fetch_names(df: DataFrame, keys: str | Sequence[str], plan: Plan) -> Plan:

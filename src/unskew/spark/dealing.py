@@ -48,8 +48,8 @@ def by_columns(df: DataFrame, columns: Sequence[Column]) -> Dealing:
 
 def by_position(df: DataFrame) -> Dealing:
     """Turns by the number of a row in its task. Hashed, since keys may come in a rhythm, such as every second row."""
-    if df.isStreaming:
-        raise InputError("deal: the rows of a stream have no position; allowed are 'content' or a column but the keys")
+    if df.isStreaming:  # where Spark numbers no rows; a seeded generator goes on from row to row of a task
+        return Dealing(df, (F.rand(seed=0) * TURNS).cast("int"), by_position=True)
     return Dealing(df, _turn(F.xxhash64(F.monotonically_increasing_id())), by_position=True)
 
 

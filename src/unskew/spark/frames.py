@@ -27,9 +27,14 @@ def require_batch(df: Any) -> None:
     require_frame(df)
     if df.isStreaming:
         raise InputError(
-            "df: is a stream, whose keys cannot be counted; give a plan that was made from a batch "
-            "(plan=, made by plan_for), or count in foreachBatch"
+            "df: is a stream, whose keys cannot be counted beforehand; route it with plan=Adaptive(the query's "
+            "checkpoint) or with the plan of a batch, or count in foreachBatch"
         )
+
+
+def is_connect(df: DataFrame) -> bool:
+    """Whether the DataFrame is one of Spark Connect."""
+    return type(df).__module__.startswith("pyspark.sql.connect")
 
 
 def as_compared(spark: SparkSession, names: Iterable[str]) -> list[str]:

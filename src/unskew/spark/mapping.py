@@ -16,7 +16,7 @@ from unskew.spark.frames import repeated
 Batches = Iterator[pa.RecordBatch]
 
 
-def map_in_arrow(df: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
+def map_in_arrow(df: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
     """``df.mapInArrow``, also for column names that repeat or have dots and backticks, which that one does not find."""
     names = df.columns
 

@@ -13,24 +13,37 @@ from unskew.contract import Scheme
 from unskew.hashing import salts_for
 from unskew.registry import adopt, registration_of
 from unskew.router import Router
+from unskew.spark.streaming.router_files import RouterFiles
 
 
 def with_online_salt(
-    df: DataFrame, identity: Column, scheme: Scheme, salt: str, start: bytes | None = None
+    df: DataFrame,
+    identity: Column,
+    scheme: Scheme,
+    salt: str,
+    start: bytes | None = None,
+    files: RouterFiles | None = None,
 ) -> DataFrame:
     """`df` with the salt that a router, one for each task, gives to each row. `identity` is the key id.
 
-    `start` is what the routers begin with (see `Router.to_bytes`); left out, they begin empty.
+    `start` is what the routers begin with (see `Router.to_bytes`), `files` where those of a stream go on from one
+    micro-batch to the next; without both, they begin empty.
     """
 
     registration = registration_of(scheme)  # travels with the task: a scheme of the user's own is not known there
 
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         adopt(registration)
-        router = Router(scheme, source=_task_number()) if start is None else Router.from_bytes(scheme, start)
+        source = _task_number()
+        if files is not None:
+            router = files.router(scheme, source)
+        else:
+            router = Router(scheme, source=source) if start is None else Router.from_bytes(scheme, start)
         for batch in batches:
             ids = batch.to_numpy().view(np.uint64)
             yield pa.array(salts_for(ids, router.route(ids), scheme.workers))
+        if files is not None:
+            files.keep(router, source)
 
     # Nondeterministic, so that the optimizer neither runs the UDF twice nor moves a filter across it.
     router_udf = arrow_udf(route, IntegerType()).asNondeterministic()

@@ -12,6 +12,7 @@ H is the number of hot keys. It is then split like the hot key, which costs a fe
 """
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import numpy as np
 from pyspark.sql import Column, DataFrame
@@ -19,10 +20,39 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 
 from unskew.plan import HotKey, Plan
 from unskew.spark.frames import free_name
-from unskew.spark.keys import key_id
+from unskew.spark.keys import LOW_HALF, key_id
 
 COUNT_BITS = 15  # of an int, for the number of a key's places; the others say where they begin
+CELLS_PER_GROUP = 4  # cells per displacement
 MOST_CONSTANTS = 20_000  # places of a plan that become constants; from about 100,000 on a join is faster
+
+
+class PlanTable(NamedTuple):
+    """The perfect hash table of a plan: what `entry_of` and `salt_at` look up."""
+
+    displacements: list[int]
+    entries: list[int]  # of each cell: the hash of its key in the high half, its range of places in the low half
+    places: list[int]  # salts; the first is that of every cold key
+
+
+BIGINT = "bigint"
+EMPTY = 1  # the entry of an empty cell: one place, the first
+
+
+def table_of(plan: Plan, cells: int | None = None) -> PlanTable | None:
+    """The table of a plan, with so many cells, or as many as it takes; None where it would be too large."""
+    if sum(len(hot.salts) for hot in plan.hot_keys) > MOST_CONSTANTS:
+        return None
+    by_hash = {_hash_of(hot): hot.salts for hot in reversed(plan.hot_keys)}  # of two with one hash the hotter
+    found = perfect_cells(by_hash) if cells is None else _fill_cells(list(by_hash), cells)
+    if found is None or len(found[1]) > MOST_CONSTANTS:  # hashes that are hard to tell apart
+        return None
+    entries, places = [EMPTY] * len(found[1]), [plan.cold_salt]
+    for cell, hashed in enumerate(found[1]):
+        if hashed is not None:
+            entries[cell] = hashed << 32 | len(places) << COUNT_BITS | len(by_hash[hashed])
+            places += by_hash[hashed]
+    return PlanTable(found[0], entries, places)
 
 
 def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
@@ -32,25 +62,26 @@ def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
     """
     if not plan.hot_keys:
         return F.lit(plan.cold_salt)
-    if sum(len(hot.salts) for hot in plan.hot_keys) > MOST_CONSTANTS:
+    table = table_of(plan)
+    if table is None:
         return None
-    by_hash = {_hash_of(hot): hot.salts for hot in reversed(plan.hot_keys)}  # of two with one hash the hotter
-    displacements, cells = perfect_cells(by_hash)
-    if len(cells) > MOST_CONSTANTS:  # hashes that are hard to tell apart
-        return None
-    nowhere = next(iter(by_hash))  # is in a cell of its own, so in an empty one it is never found
-    ranges, places = [1] * len(cells), [plan.cold_salt]  # an empty cell has one place, the first
-    for cell_number, found in enumerate(cells):
-        if found is not None:
-            ranges[cell_number] = len(places) << COUNT_BITS | len(by_hash[found])
-            places += by_hash[found]
+    entry = entry_of(columns, _constant(table.displacements), _constant(table.entries, BIGINT), len(table.entries))
+    return salt_at(columns, entry, turn, _constant(table.places))
+
+
+def entry_of(columns: list[Column], displacements: Column, entries: Column, cells: int) -> Column:
+    """The entry of the only cell where the key can be, a bigint."""
     hashed = F.hash(*columns)
-    displacement = _at(displacements, hashed.bitwiseAND(F.lit(len(displacements) - 1)))
-    cell = F.shiftright(hashed, 16).bitwiseXOR(displacement).bitwiseAND(F.lit(len(cells) - 1))
-    range_ = _at(ranges, cell)
+    displacement = F.get(displacements, hashed.bitwiseAND(F.lit(cells // CELLS_PER_GROUP - 1)))
+    return F.get(entries, F.shiftright(hashed, 16).bitwiseXOR(displacement).bitwiseAND(F.lit(cells - 1)))
+
+
+def salt_at(columns: list[Column], entry: Column, turn: Column, places: Column) -> Column:
+    """The salt of a row whose key belongs to a cell with this entry."""
+    range_ = entry.bitwiseAND(F.lit(LOW_HALF)).cast("int")
     place = F.shiftright(range_, COUNT_BITS) + turn % range_.bitwiseAND(F.lit((1 << COUNT_BITS) - 1))
-    is_hot = _at([nowhere if found is None else found for found in cells], cell) == hashed
-    return F.when(is_hot, _at(places, place)).otherwise(F.lit(plan.cold_salt))
+    is_hot = F.shiftright(entry, 32) == F.hash(*columns)
+    return F.get(places, F.when(is_hot, place).otherwise(F.lit(0)))
 
 
 def with_joined_salt(df: DataFrame, columns: list[Column], turn: Column, plan: Plan, salt: str) -> DataFrame:
@@ -66,32 +97,36 @@ def with_joined_salt(df: DataFrame, columns: list[Column], turn: Column, plan: P
 def perfect_cells(hashes: Iterable[int]) -> tuple[list[int], list[int | None]]:
     """Displacements D and cells S, both powers of two, with S[((h >> 16) ^ D[h % len(D)]) % len(S)] = h for each hash.
 
-    Those that share a displacement are placed together, the most crowded first, by the first displacement that leads
-    all of them to empty cells. Where there is none, the table is doubled; one as large as all hashes has room for sure.
+    Where they do not fit, the table is doubled; one as large as all hashes has room for sure.
     """
     hashes = list(hashes)
-    size = 4
+    size = CELLS_PER_GROUP
     while size < 2 * len(hashes):
         size *= 2
-    while True:
-        displacements: list[int] = [0] * (size // 4)
-        cells: list[int | None] = [None] * size
-        groups: dict[int, list[int]] = {}
-        for each in hashes:
-            groups.setdefault(each % len(displacements), []).append(each)
-        for group, members in sorted(groups.items(), key=lambda entry: -len(entry[1])):
-            for displacement in range(size):
-                wanted = [((each >> 16) ^ displacement) % size for each in members]
-                if len(set(wanted)) == len(wanted) and all(cells[cell] is None for cell in wanted):
-                    break
-            else:
-                break
-            displacements[group] = displacement
-            for cell, each in zip(wanted, members, strict=True):
-                cells[cell] = each
-        else:
-            return displacements, cells
+    while (found := _fill_cells(hashes, size)) is None:
         size *= 2
+    return found
+
+
+def _fill_cells(hashes: list[int], size: int) -> tuple[list[int], list[int | None]] | None:
+    """The same with `size` cells, or None. Those that share a displacement are placed together, the most crowded first,
+    by the first displacement that leads all of them to empty cells."""
+    displacements: list[int] = [0] * (size // CELLS_PER_GROUP)
+    cells: list[int | None] = [None] * size
+    groups: dict[int, list[int]] = {}
+    for each in hashes:
+        groups.setdefault(each % len(displacements), []).append(each)
+    for group, members in sorted(groups.items(), key=lambda entry: -len(entry[1])):
+        for displacement in range(size):
+            wanted = [((each >> 16) ^ displacement) % size for each in members]
+            if len(set(wanted)) == len(wanted) and all(cells[cell] is None for cell in wanted):
+                break
+        else:
+            return None
+        displacements[group] = displacement
+        for cell, each in zip(wanted, members, strict=True):
+            cells[cell] = each
+    return displacements, cells
 
 
 def _hash_of(hot: HotKey) -> int:
@@ -99,6 +134,6 @@ def _hash_of(hot: HotKey) -> int:
     return int(np.uint32(hot.key_id >> 32).view(np.int32))
 
 
-def _at(values: list[int], index: Column) -> Column:
-    """``values[index]`` of an array that Spark folds into a constant; handing it over as one text is quick."""
-    return F.get(F.split(F.lit(",".join(map(str, values))), ",").cast("array<int>"), index)
+def _constant(values: list[int], kind: str = "int") -> Column:
+    """An array that Spark folds into a constant; handing it over as one text is quick."""
+    return F.split(F.lit(",".join(map(str, values))), ",").cast(f"array<{kind}>")

@@ -1,7 +1,7 @@
 """`Route`: what a user asked for in `repartition`, `salted`, `aggregate` or `apply_split`, checked and carried out."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,13 +20,15 @@ from unskew.spark.anchors import repartition_at_anchors
 from unskew.spark.dealing import Dealing, by_position, dealing
 from unskew.spark.evenness import MOST_EXCESS, looks_uneven, measured_max_over_mean
 from unskew.spark.feedback import Feedback
-from unskew.spark.frames import as_compared, column, free_name, require_batch, require_frame, warn
+from unskew.spark.frames import as_compared, column, free_name, is_connect, require_batch, require_frame, warn
 from unskew.spark.keys import key_columns, key_id, key_names
 from unskew.spark.mapping import Batches, map_in_arrow
 from unskew.spark.online import with_online_salt
 from unskew.spark.plan_column import salt_of, with_joined_salt
 from unskew.spark.planning import name_and_parameters, plan_for, require_plan_of, require_same_workers
 from unskew.spark.retries import warn_without_retry_net
+from unskew.spark.streaming.adaptive import Adaptive, with_adaptive_salt
+from unskew.spark.streaming.router_files import RouterFiles
 
 SALT = "__unskew_salt"
 DEFAULT_SCHEME = "fanout"
@@ -53,7 +55,7 @@ class Route:
     workers: int
     scheme: str | Scheme | Feedback | None
     mode: str
-    plan: Plan | None
+    plan: Plan | Adaptive | None
     deal: str | None
     sample: float | None
 
@@ -65,7 +67,9 @@ class Route:
             raise InputError(f"mode: must be one of {', '.join(MODES)}, not {self.mode!r}")
         if isinstance(self.scheme, Feedback):
             self._check_feedback()
-        if self.plan is not None:
+        if isinstance(self.plan, Adaptive):
+            self._check_adaptive()
+        elif self.plan is not None:
             self._check_plan(self.plan)
         if self._online:
             self._check_online()
@@ -76,6 +80,10 @@ class Route:
     def columns(self) -> list[Column]:
         """The key columns."""
         return key_columns(self.df, self.keys)
+
+    def on(self, df: DataFrame) -> "Route":
+        """The same way for the rows of another DataFrame, which has the same columns and more."""
+        return replace(self, df=df)
 
     def with_salt(self, name: str) -> DataFrame:
         """The DataFrame with the salt as one more column. Counts the keys first where there is no plan."""
@@ -91,7 +99,7 @@ class Route:
             return self._shuffle(salted.df, salted.salt).drop(*salted.added)
         return self._shuffle(self.with_salt(name).select(*map(column, needed), name), column(name)).drop(name)
 
-    def work(self, df: DataFrame, function: Callable[[Batches], Batches], schema: StructType) -> DataFrame:
+    def work(self, df: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
         """What workers do with the rows that `place` gave them, timed where they tell a `Feedback`."""
         if isinstance(self.scheme, Feedback):
             return self.scheme.timed(df, function, schema)
@@ -106,8 +114,13 @@ class Route:
         if self._online:
             warn_without_retry_net(self.df.sparkSession)
             start = self.scheme.router.to_bytes() if isinstance(self.scheme, Feedback) else None
-            salted = with_online_salt(self.df, key_id(*self.columns), self._live_scheme, name, start)
+            files = None
+            if isinstance(self.plan, Adaptive):
+                files = RouterFiles(self.plan.folder().root, self.plan.name)
+            salted = with_online_salt(self.df, key_id(*self.columns), self._live_scheme, name, start, files)
             return Salted(salted, column(name), (name,))
+        if isinstance(self.plan, Adaptive):
+            return self._deal_adaptively(self.plan, name)
         if self.plan is not None:
             return self._deal_safely(self._dealing, self.plan, name)
         plan = plan_for(self.df, self.keys, self.workers, self._scheme, sample=self.sample, names=False)
@@ -125,6 +138,14 @@ class Route:
             return Salted(dealt.df, value, dealt.added)
         joined = with_joined_salt(dealt.df, self.columns, dealt.turn, plan, name)
         return Salted(joined, column(name), (*dealt.added, name))
+
+    def _deal_adaptively(self, adaptive: Adaptive, name: str) -> Salted:
+        """The salts of a plan that changes from one micro-batch to the next. No job runs now."""
+        if self._dealing.by_position:
+            warn_without_retry_net(self.df.sparkSession)
+        df, turn, _, added = self._dealing
+        salted = with_adaptive_salt(df, key_names(self.keys), self.workers, self._scheme, adaptive, turn, name)
+        return Salted(salted, column(name), (*added, name))
 
     def _deal_evenly(self, plan: Plan, name: str) -> Salted:
         """The same, by position where by content it is not even; a warning where the user wants it by content."""
@@ -172,7 +193,7 @@ class Route:
 
     @cached_property
     def _online(self) -> bool:
-        if self.plan is not None:
+        if isinstance(self.plan, Plan):
             return False
         if isinstance(self.scheme, Feedback):
             return True
@@ -195,6 +216,17 @@ class Route:
         if self.df.isStreaming:
             raise InputError("df: must be a batch where workers tell a Feedback; route each batch in foreachBatch")
 
+    def _check_adaptive(self) -> None:
+        if not self.df.isStreaming:
+            raise InputError("plan: Adaptive is for streams; leave it out for a batch, whose keys are counted first")
+        if self.sample is not None:
+            raise InputError("sample: must be left out with Adaptive, which counts all rows on the way")
+        if self._online and is_connect(self.df):
+            raise InputError(
+                f"scheme: {self._registration.name} runs online, and on Spark Connect its routers do not know their "
+                "micro-batch; take a scheme that can be planned, or leave plan out: routers then start empty in each"
+            )
+
     def _check_plan(self, plan: Plan) -> None:
         if not isinstance(plan, Plan):
             raise InputTypeError(f"plan: must be a Plan, such as Plan.load('plan.json'), not {type(plan).__name__}")
@@ -214,8 +246,9 @@ class Route:
         self._live_scheme.check()
 
     def _check_planned(self) -> None:
-        if self.plan is None:
-            require_batch(self.df)
+        if not isinstance(self.plan, Plan):
+            if self.plan is None:
+                require_batch(self.df)
             name, parameters = name_and_parameters(self._scheme)
             if not isinstance(self._scheme, str):
                 require_same_workers("scheme", self._scheme.workers, self.workers)

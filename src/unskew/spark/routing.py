@@ -8,6 +8,7 @@ from unskew.contract import Scheme
 from unskew.plan import Plan
 from unskew.spark.feedback import Feedback
 from unskew.spark.route import SALT, Route, require_new_column
+from unskew.spark.streaming.adaptive import Adaptive
 
 
 def repartition(
@@ -17,7 +18,7 @@ def repartition(
     scheme: str | Scheme | Feedback | None = None,
     *,
     mode: str = "auto",
-    plan: Plan | None = None,
+    plan: Plan | Adaptive | None = None,
     deal: str | None = None,
     sample: float | None = None,
 ) -> DataFrame:
@@ -80,7 +81,7 @@ def salted(
     scheme: str | Scheme | Feedback | None = None,
     *,
     mode: str = "auto",
-    plan: Plan | None = None,
+    plan: Plan | Adaptive | None = None,
     deal: str | None = None,
     sample: float | None = None,
     salt: str = SALT,

@@ -1,0 +1,102 @@
+"""`Adaptive`: the plan of a stream, made anew after each micro-batch from the keys that were in it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+
+from unskew.checks import require_integer, require_number
+from unskew.contract import Scheme
+from unskew.errors import InputTypeError
+from unskew.plan import MOST_HOT_KEYS
+from unskew.spark.counting import counting
+from unskew.spark.frames import column, free_name
+from unskew.spark.keys import described_keys, key_columns
+from unskew.spark.planning import name_and_parameters
+from unskew.spark.streaming.loop import Loop, listen
+from unskew.spark.streaming.plan_file import cells_for, with_planned_salt
+from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.worker_counts import count_workers
+
+METRICS = "unskew "  # before the address of the side folder: the name of what is observed
+VERSION = "__unskew_version"
+KEYS_PER_WORKER = 20  # that are counted: twice as many as can be hot
+
+
+@dataclass(frozen=True)
+class Adaptive:
+    """A plan for a stream that is made anew after each micro-batch, of what was seen of late.
+
+    Spark counts the keys of a micro-batch on the way, without Python; the driver makes the next plan and writes it to a
+    file; the next micro-batch reads it, once for all its tasks. The first one has no plan, and places rows by hash. A
+    plan that comes late is used one batch later. A query that is started again goes on with the last plan.
+
+    Parameters
+    ----------
+    checkpoint
+        The query's ``checkpointLocation``. Files of ours are in the folder ``unskew`` there: the plan, the counts, and
+        a JSON line per batch that tells which plan it used and how many rows each worker got.
+    alpha
+        How much of its weight a row keeps from one batch to the next: 0 forgets, 1 never does.
+    name
+        Tells apart several that one query uses, such as one for each of two keys.
+    keep
+        The number of batches whose records are kept.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from unskew.spark import Adaptive, repartition
+    >>> events = spark.readStream.format("rate").load().selectExpr("value % 7 AS word", "value")
+    >>> checkpoint = tempfile.mkdtemp()
+    >>> balanced = repartition(events, "word", workers=4, plan=Adaptive(checkpoint))
+    >>> balanced.isStreaming
+    True
+
+    The query is then started with ``.option("checkpointLocation", checkpoint)``.
+    """
+
+    checkpoint: str | Path
+    alpha: float = 0.2
+    name: str = "route"
+    keep: int = 100
+
+    def __post_init__(self) -> None:
+        require_number("alpha", self.alpha, "a number from 0 to 1", 0.0, 1.0)
+        require_integer("keep", self.keep, 1, 1_000_000)
+        if not isinstance(self.name, str) or not self.name.isidentifier():
+            raise InputTypeError(f"name: must be letters, digits and underscores, not {self.name!r}")
+        self.folder()
+
+    def folder(self) -> SideFolder:
+        """Where the files of this one are."""
+        return SideFolder(self.checkpoint, self.name)
+
+
+def with_adaptive_salt(
+    df: DataFrame, keys: Sequence[str], workers: int, scheme: str | Scheme, adaptive: Adaptive, turn: Column, salt: str
+) -> DataFrame:
+    """`df` with the salt of each row by the plan of its micro-batch. Starts to listen to queries of its session."""
+    columns, folder = key_columns(df, list(keys)), adaptive.folder()
+    most = min(MOST_HOT_KEYS, max(KEYS_PER_WORKER * workers, 100))
+    name, parameters = name_and_parameters(scheme)
+    types = [column.type for column in described_keys(df, list(keys))]
+    loop = Loop(
+        folder,
+        name,
+        parameters,
+        workers,
+        types,
+        alpha=float(adaptive.alpha),
+        most=most,
+        keep=adaptive.keep,
+    )  # writes the file that the stream reads
+    version = free_name(df, VERSION)
+    salted = with_planned_salt(df, columns, turn, folder, cells_for(most), salt, version)
+    worker = F.pmod(F.hash(*columns, column(salt)), F.lit(workers))
+    load, used = count_workers(worker, workers).alias("load"), F.max(version).alias("version")
+    metrics = f"{METRICS}{folder.address}"
+    listen(df.sparkSession, metrics, loop)
+    return salted.observe(metrics, *counting(columns, workers, most), load, used).drop(version)

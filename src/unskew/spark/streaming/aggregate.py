@@ -1,0 +1,117 @@
+"""`aggregate` on a stream: a worker aggregates its rows of a micro-batch, and the state store holds one state per key.
+
+Rows are routed, and each worker makes one row per key (and pane of time) of them: stateless. These few rows are merged
+into the state of their key by Spark's own streaming aggregation, where it can, else in Python (`merging.py`). So no
+state depends on how rows were routed: plans, schemes and the number of workers may change from batch to batch.
+
+A watermark is defined after the first phase, on the latest time that a row of the first phase stands for: it is then
+what it would be without that phase, to the microsecond.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
+from typing import Any
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+
+from unskew.aggregates import Aggregate, Count, Max, Mean, Min, Sum
+from unskew.aggregates.states import STATE
+from unskew.errors import InputError
+from unskew.spark.frames import column
+from unskew.spark.phases import OURS, Phases
+from unskew.spark.route import Route
+from unskew.spark.streaming.adaptive import Adaptive
+from unskew.spark.streaming.merging import BUCKET, bucket_of, merge_in_python, require_state_store
+from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.windows import WINDOW, Windows, microseconds
+
+STATES = "states.json"  # what a checkpoint holds the states of
+PANE, TIME = f"{OURS}pane", f"{OURS}time"
+
+NATIVE: dict[type[Aggregate], Callable[[Column], Column]] = {  # state -> merged and finished
+    Count: lambda state: F.sum(state["0"]),
+    Sum: lambda state: F.sum(state["0"]),
+    Min: lambda state: F.min(state["0"]),
+    Max: lambda state: F.max(state["0"]),
+    Mean: lambda state: F.try_divide(F.sum(state["0"]), F.sum(state["1"]).cast("double")),
+}
+
+
+def aggregate_stream(
+    route: Route,
+    names: Sequence[str],
+    used: Sequence[str],
+    aggregates: Mapping[str, Aggregate],
+    windows: Windows | None,
+    ttl: str | None,
+) -> DataFrame:
+    """The aggregates of a stream, whose rows go the way of `route`."""
+    if ttl is not None:
+        microseconds("ttl", ttl)
+        if windows is not None:
+            raise InputError("ttl: is for streams without windows; windows end by their watermark")
+    native = ttl is None and all(type(each) in NATIVE for each in aggregates.values())
+    if not native:
+        require_state_store(route.df.sparkSession)
+    if isinstance(route.plan, Adaptive):
+        states = {
+            "keys": [route.df.schema[name].dataType.simpleString() for name in names],
+            "aggregates": [*map(_described, aggregates.values())],
+            "window": None if windows is None else [windows.window, windows.slide],
+            "merged_by": "spark" if native else "python",
+        }
+        _require_same_states(route.plan.folder(), states)
+    df, keys, results = route.df, list(names), dict(aggregates)
+    if windows is not None:
+        df = df.withColumn(PANE, F.window(column(windows.time), windows.pane).start)
+        keys.append(PANE)
+        results[TIME] = Max(windows.time)  # of the rows of a pane: is in that pane itself
+    if not native:
+        df = df.withColumn(BUCKET, bucket_of(route.columns))
+        keys.append(BUCKET)
+    needed = list(dict.fromkeys([*keys, *used, *([windows.time] if windows else [])]))
+    placed, phases = route.on(df).place(needed), Phases.of(df, keys, needed, results)
+    if not native:
+        pane = None if windows is None else PANE
+        return merge_in_python(lambda work, schema: route.work(placed, work, schema), phases, names, pane, windows, ttl)
+    partials, groups = route.work(placed, phases.add_rows(), phases.partial), list(map(column, names))
+    if windows is not None:
+        times = partials.withColumn(TIME, column(STATE.format(len(aggregates)))["0"])
+        marked = times if windows.watermark is None else times.withWatermark(TIME, windows.watermark)
+        partials = marked.withColumn(WINDOW, windows.of(column(TIME)))
+        groups.insert(0, column(WINDOW))
+    merged = [NATIVE[type(each)](column(STATE.format(i))) for i, each in enumerate(aggregates.values())]
+    types = [phases.result[name].dataType for name in aggregates]
+    columns = [each.cast(kind).alias(name) for each, kind, name in zip(merged, types, aggregates, strict=True)]
+    return partials.groupBy(*groups).agg(*columns)
+
+
+def _described(aggregate: Aggregate) -> str:
+    """What a state depends on. Other classes than ours may print as anything, such as their address in memory."""
+    return (
+        repr(aggregate) if is_dataclass(aggregate) else f"{type(aggregate).__name__} of {', '.join(aggregate.columns)}"
+    )
+
+
+def _require_same_states(folder: SideFolder, states: dict[str, Any]) -> None:
+    """InputError where a checkpoint holds the states of another aggregation."""
+    before = folder.read(STATES)
+    try:
+        same = before is None or json.loads(before) == states
+    except ValueError:
+        same = True  # damaged, so Spark has to find out itself
+    if not same and folder.has_begun():
+        raise InputError(
+            f"checkpoint: {folder.root} holds the states of {before}, not of {json.dumps(states)}; go on with the same "
+            "key types, aggregates and windows, with or without ttl as before, or start anew with another checkpoint. "
+            "The scheme, the number of workers, the watermark and the names of results may change"
+        )
+    folder.write(STATES, json.dumps(states))
+
+
+def require_no_ttl(ttl: str | None) -> None:
+    """InputError where a batch is given what only the state of a stream has."""
+    if ttl is not None:
+        raise InputError("ttl: is for streams, which have a state to forget; leave it out for a batch")

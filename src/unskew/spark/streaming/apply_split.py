@@ -1,0 +1,66 @@
+"""`apply_split` on a stream: parts of each key and window, kept by Spark's state store until the window is over."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+from pyspark.sql.types import BinaryType, StructField, StructType
+
+from unskew.aggregates.groups import key_codes, normalized_keys
+from unskew.aggregates.runs import by_key
+from unskew.aggregates.states import in_batches
+from unskew.spark.frames import column
+from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow
+from unskew.spark.phases import OURS
+from unskew.spark.route import Route
+from unskew.spark.windows import WINDOW, Windows
+
+PANE, TIME, PART = f"{OURS}pane", f"{OURS}time", f"{OURS}partial"
+Partial = Callable[[pa.Table], bytes]
+Merge = Callable[[list[bytes], pa.Table], pa.Table]
+
+
+def apply_split_to_stream(
+    route: Route, names: Sequence[str], partial: Partial, merge: Merge, result: StructType, windows: Windows
+) -> DataFrame:
+    """What `merge` makes of all that `partial` returned for the rows of a key and window.
+
+    `partial` runs once per key, worker, micro-batch and pane of time. Each part travels as bytes; Spark's own streaming
+    aggregation collects those of a window.
+    """
+    names = list(names)
+    df = route.df.withColumn(PANE, F.window(column(windows.time), windows.pane).start)
+    part = StructType([*(df.schema[name] for name in names), StructField(TIME, df.schema[windows.time].dataType)]).add(
+        PART, BinaryType()
+    )
+    arrow_part, arrow_result = arrow_schema(part), arrow_schema(result)
+    keys, time = [*names, PANE], windows.time
+
+    def phase_1(batches: Batches) -> Batches:
+        held = list(batches)
+        if not held:
+            return
+        table = pa.Table.from_batches(held)
+        order = np.argsort(key_codes(normalized_keys(table.select(keys))), kind="stable")  # a stream cannot be sorted
+        for rows in by_key(table.take(order).to_batches(), keys):
+            key = normalized_keys(rows.select(names).slice(0, 1))
+            latest = pa.array([pc.max(rows[time]).as_py()], rows[time].type)
+            found = key.append_column(TIME, latest).append_column(PART, pa.array([partial(rows.drop_columns([PANE]))]))
+            yield from found.cast(arrow_part).combine_chunks().to_batches()
+
+    def phase_2(batches: Batches) -> Batches:
+        for batch in batches:
+            table = pa.Table.from_batches([batch])
+            for i in range(len(table)):
+                row = table.slice(i, 1)
+                merged = merge(row[PART][0].as_py(), row.drop_columns([PART]))
+                yield from in_batches(merged.select(arrow_result.names), arrow_result)
+
+    parts = route.work(route.on(df).place(), phase_1, part)
+    marked = parts if windows.watermark is None else parts.withWatermark(TIME, windows.watermark)
+    windowed = marked.withColumn(WINDOW, windows.of(column(TIME)))
+    collected = windowed.groupBy(column(WINDOW), *map(column, names)).agg(F.collect_list(PART).alias(PART))
+    return map_in_arrow(collected, phase_2, result)

@@ -1,0 +1,189 @@
+"""The loop on the driver: what a micro-batch observed becomes the plan of the next one.
+
+Spark tells a listener of each micro-batch when it is over, with the metrics that were observed in it. The next batch
+may have begun by then, and then the plan is used one batch later. A listener must not fail, and neither must a query
+because of it: what goes wrong here is a warning, and rows are balanced by the plan that there is.
+"""
+
+import json
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.listener import StreamingQueryListener
+
+from unskew.batch_records import BATCHES, MOST_SHOWN, BatchRecord
+from unskew.plan import HotKey, Plan
+from unskew.planning import make_plan
+from unskew.spark.counting import frequencies_in
+from unskew.spark.frames import warn
+from unskew.spark.streaming.fading import FadingCounts
+from unskew.spark.streaming.plan_file import NAME as PLAN
+from unskew.spark.streaming.plan_file import NO_PLAN, cells_for, cut_to_fit, line_of, version_in
+from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.worker_counts import load_in
+
+COUNTS = "counts.json"
+PLANS_KNOWN = 4  # versions whose plans are kept in memory: that of a running batch, and those after it
+
+
+class Loop:
+    """What is known of the keys of one query, the plan that it uses, and the records of its batches."""
+
+    def __init__(
+        self,
+        folder: SideFolder,
+        scheme: str,
+        parameters: dict[str, Any],
+        workers: int,
+        key_types: list[str],
+        *,
+        alpha: float,
+        most: int,
+        keep: int,
+    ) -> None:
+        self._folder, self._scheme, self._parameters, self._workers = folder, scheme, parameters, workers
+        self._key_types, self._most, self._keep = key_types, most, keep
+        self._counts = FadingCounts(alpha)
+        self._plans: dict[int, Plan] = {}  # by version
+        self._version = 0
+        self._last: tuple[str, int] | None = None
+        self._known = False  # whether the query has been seen
+        self._begin()
+
+    def take(self, progress: Any, metrics: Any) -> None:
+        """Make the next plan from what a micro-batch observed."""
+        batch = (str(progress.runId), int(progress.batchId))
+        if batch == self._last or not metrics["rows"]:
+            return
+        self._last = batch
+        if not self._known:
+            self._known = True
+            self._check_checkpoint(str(progress.id))
+        used = metrics["version"]
+        if used == NO_PLAN:
+            warn(
+                f"plan: batch {progress.batchId} found {self._folder.address_of(PLAN)} damaged or missing, and "
+                "balanced its rows without it; it is written anew"
+            )
+        self._counts.add(frequencies_in(metrics, self._workers, self._most))
+        self._replace_plan(rewrite=used == NO_PLAN)
+        self._save_counts()
+        self._record(progress, metrics, used)
+
+    def _begin(self) -> None:
+        """Go on from the files, or write the first ones."""
+        line, counts = self._folder.read(PLAN), self._folder.read(COUNTS)
+        version = version_in(line)
+        if line is not None and version is None:
+            warn(f"plan: {self._folder.address_of(PLAN)} is damaged; rows are balanced anew from the next batch on")
+        self._version = -1 if version is None else version
+        types = None if counts is None else _key_types_in(counts)
+        known = types == self._key_types and self._counts.load(counts, self._workers)
+        if counts is not None and not known and types in (None, self._key_types):  # not those of other keys
+            warn(f"counts: {self._folder.address_of(COUNTS)} is damaged; keys are counted anew from the next batch on")
+        if known:
+            self._replace_plan(rewrite=True)
+        else:
+            self._write_plan(Plan(self._scheme, self._workers))
+
+    def _check_checkpoint(self, query: str) -> None:
+        """Warn where the files are beside another checkpoint than the query's own."""
+        if not self._folder.is_of(query):
+            warn(
+                f"checkpoint: {self._folder.root} is not that of the query that uses it. It adapts all the same; but "
+                "give Adaptive the query's checkpointLocation, in full, so that it goes on after a restart"
+            )
+
+    def _replace_plan(self, rewrite: bool) -> None:
+        made = make_plan(self._scheme, self._workers, self._counts.frequencies(), **self._parameters)
+        plan = cut_to_fit(made, cells_for(self._most))
+        before = self._plans.get(self._version)
+        if rewrite or before is None or _places(before) != _places(plan):
+            self._write_plan(plan)
+
+    def _write_plan(self, plan: Plan) -> None:
+        self._version += 1
+        self._plans[self._version] = plan
+        self._plans = dict(list(self._plans.items())[-PLANS_KNOWN:])
+        self._folder.write(PLAN, line_of(plan, self._version, cells_for(self._most)))
+
+    def _save_counts(self) -> None:
+        self._folder.write(COUNTS, json.dumps({"key_types": self._key_types, **self._counts.to_json()}))
+
+    def _record(self, progress: Any, metrics: Any, used: int) -> None:
+        """One JSON line per batch, in a file of its own."""
+        load, plan = load_in(metrics["load"], self._workers), self._plans.get(used)
+        record = BatchRecord(
+            batch=progress.batchId,
+            time=progress.timestamp,
+            query=str(progress.id),
+            scheme=self._scheme,
+            workers=self._workers,
+            plan=used,
+            next_plan=self._version,
+            rows=metrics["rows"],
+            seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
+            load=() if load is None else tuple(load.tolist()),
+            planned_max_over_mean=None if plan is None else round(plan.predicted_max_over_mean, 4),
+            hot_keys=() if plan is None else tuple(map(partial(_shown, plan), plan.hot_keys[:MOST_SHOWN])),
+        )
+        self._folder.write(record.file_name, record.to_json() + "\n")
+        for name in sorted(self._folder.names(BATCHES))[: -self._keep]:
+            self._folder.remove(f"{BATCHES}/{name}")
+
+
+class Listener(StreamingQueryListener):  # type: ignore[misc]
+    """Hands the observed metrics of each micro-batch to the loop whose they are. One per session."""
+
+    def __init__(self) -> None:
+        self.loops: dict[str, Loop] = {}
+
+    def onQueryProgress(self, event: Any) -> None:  # noqa: N802  (Spark's name)
+        for name, metrics in event.progress.observedMetrics.items():
+            loop = self.loops.get(name)
+            if loop is None:
+                continue
+            try:
+                loop.take(event.progress, metrics)
+            except Exception as error:
+                warn(f"plan: stays as it was after batch {event.progress.batchId}: {type(error).__name__}: {error}")
+
+    def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+        pass
+
+    def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+        pass
+
+
+_listeners: "WeakKeyDictionary[SparkSession, Listener]" = WeakKeyDictionary()
+
+
+def listen(spark: SparkSession, name: str, loop: Loop) -> None:
+    """From now on `loop` hears of the metrics called `name`, in the place of an earlier one."""
+    listener = _listeners.get(spark)
+    if listener is None:
+        listener = _listeners[spark] = Listener()
+        spark.streams.addListener(listener)
+    listener.loops[name] = loop
+
+
+def _places(plan: Plan) -> list[Any]:
+    return [(hot.key_id, hot.salts) for hot in plan.hot_keys]
+
+
+def _shown(plan: Plan, hot: HotKey) -> dict[str, Any]:
+    """A hot key, and over how many workers it is dealt."""
+    return {"key_id": f"{hot.key_id:016x}", "share": round(hot.share, 6), "workers": len(set(plan.workers_of(hot)))}
+
+
+def _key_types_in(text: str) -> Any:
+    """The types of the keys that counts were made for; None where that cannot be read."""
+    try:
+        return json.loads(text)["key_types"]
+    except (KeyError, TypeError, ValueError):
+        return None

@@ -1,0 +1,86 @@
+"""The plan of a running query: one line in a file that every micro-batch reads anew, inside Spark.
+
+A streaming query's expressions are fixed when it starts. But Spark opens a text file that a scalar subquery reads
+anew in each micro-batch, and hands its one value to all tasks of that batch, retries included. So the line holds the
+perfect hash table of `plan_column`, and the salt is the same expression as for a plan that does not change.
+
+The line is a CRC-32, a space and a JSON. What does not fit its CRC, and a file that is missing, is taken for an empty
+plan: rows are balanced less, and no result is wrong, since any salt is right.
+"""
+
+import json
+import zlib
+from dataclasses import replace
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+
+from unskew.errors import InputError
+from unskew.plan import Plan
+from unskew.spark.frames import column, free_name
+from unskew.spark.plan_column import CELLS_PER_GROUP, entry_of, salt_at, table_of
+from unskew.spark.streaming.side_folder import SideFolder
+
+NAME = "plan.txt"
+ENTRY = "__unskew_entry"
+NO_PLAN = -1  # the version that a batch tells whose plan could not be read
+SCHEMA = "version int, displacements array<int>, entries array<bigint>, places array<int>"
+READING = {"wholetext": "true", "ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
+
+
+def cells_for(most: int) -> int:
+    """How many cells a table needs for at most so many hot keys. It is fixed while a query runs."""
+    return CELLS_PER_GROUP << (most - 1).bit_length()
+
+
+def line_of(plan: Plan, version: int, cells: int) -> str:
+    """The line of a plan that fits so many cells; see `cut_to_fit`."""
+    table = table_of(plan, cells)
+    assert table is not None
+    body = json.dumps({"version": version, **table._asdict()}, separators=(",", ":"))
+    return f"{zlib.crc32(body.encode())} {body}"
+
+
+def version_in(line: str | None) -> int | None:
+    """The version of a line; None where it is damaged or missing."""
+    check, _, body = (line or "").partition(" ")
+    if check != str(zlib.crc32(body.encode())):
+        return None
+    try:
+        return int(json.loads(body)["version"])
+    except (KeyError, TypeError, ValueError):
+        return None
+
+
+def cut_to_fit(plan: Plan, cells: int) -> Plan:
+    """The plan, without the coldest of its hot keys where it is too large for a table."""
+    while table_of(plan, cells) is None:
+        plan = replace(plan, hot_keys=plan.hot_keys[: len(plan.hot_keys) // 2])
+    return plan
+
+
+def with_planned_salt(
+    df: DataFrame, columns: list[Column], turn: Column, folder: SideFolder, cells: int, salt: str, version: str
+) -> DataFrame:
+    """`df` with the salt by the plan that its micro-batch finds in the folder, and the version of that plan.
+
+    Each place where the plan is used is planned anew in each batch, which takes some 10 ms, so there are only four: the
+    entry is a column of its own. Reading happens once: Spark sees that the four are the same.
+    """
+    try:
+        texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME))
+    except AnalysisException:
+        raise InputError(
+            f"checkpoint: Spark does not find {folder.address_of(NAME)}, which unskew has just written: give the "
+            "address in full, such as hdfs://host/folder, of a file system that Spark and this process both see"
+        ) from None
+    body = F.substring_index("value", " ", -1)  # a JSON without spaces
+    whole = F.crc32(body.cast("binary")).cast("string") == F.substring_index("value", " ", 1)
+    found = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan")).scalar()
+    _, _, empty = line_of(Plan("", 1), NO_PLAN, cells).partition(" ")
+    plan = F.coalesce(found, F.from_json(F.lit(empty), SCHEMA))
+    entry = free_name(df, ENTRY)
+    entries = entry_of(columns, plan.getField("displacements"), plan.getField("entries"), cells)
+    looked_up = df.withColumns({entry: entries, version: plan.getField("version")})
+    return looked_up.withColumn(salt, salt_at(columns, column(entry), turn, plan.getField("places"))).drop(entry)

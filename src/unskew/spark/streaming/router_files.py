@@ -1,0 +1,62 @@
+"""The states of live routers, from one micro-batch to the next: each task leaves its own in the side folder.
+
+A task knows its micro-batch, reads what the task of its number left in the one before, and leaves its own at its end.
+A batch that runs again reads the same and writes the same, as long as its rows come in the same order.
+"""
+
+import warnings
+from typing import NamedTuple
+
+from pyspark import TaskContext
+
+from unskew.contract import Scheme
+from unskew.errors import InputError
+from unskew.router import Router
+from unskew.spark.streaming.side_folder import SideFolder
+
+BATCH_ID = "streaming.sql.batchId"
+FOLDER = "routers"
+KEPT = 2  # batches whose states stay: the running one, and the one that it goes on from
+
+
+class RouterFiles(NamedTuple):
+    """Where routers leave their states. Travels with tasks."""
+
+    checkpoint: str
+    name: str
+
+    def router(self, scheme: Scheme, source: int) -> Router:
+        """The router of a source, as it was at the end of the micro-batch before; empty in the first one."""
+        data = self._folder().read_bytes(_name(_batch() - 1, source))
+        if data is not None:
+            try:
+                return Router.from_bytes(scheme, data)
+            except InputError as error:
+                warnings.warn(
+                    f"routers: source {source} starts empty, since its file is no state of it: {error}", stacklevel=2
+                )
+        return Router(scheme, source=source)
+
+    def keep(self, router: Router, source: int) -> None:
+        """Leave the state of a router to the next micro-batch, and take away what is too old."""
+        folder, batch = self._folder(), _batch()
+        folder.write_bytes(_name(batch, source), router.to_bytes())
+        if source == 0:
+            for old in folder.folders(FOLDER):
+                if old.isdigit() and int(old) <= batch - KEPT:
+                    folder.remove_folder(f"{FOLDER}/{old}")
+
+    def _folder(self) -> SideFolder:
+        return SideFolder(self.checkpoint, self.name)
+
+
+def _name(batch: int, source: int) -> str:
+    return f"{FOLDER}/{batch}/{source}.npz"
+
+
+def _batch() -> int:
+    task = TaskContext.get()
+    found = None if task is None else task.getLocalProperty(BATCH_ID)
+    if found is None:
+        raise InputError("plan: the task does not know its micro-batch, without which routers cannot go on")
+    return int(found)

@@ -1,0 +1,93 @@
+"""Windows of event time, as the arguments `time`, `window`, `slide` and `watermark` say."""
+
+import re
+from collections.abc import Collection, Sequence
+from math import gcd
+from typing import NamedTuple
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+from pyspark.sql.types import TimestampNTZType, TimestampType
+
+from unskew.errors import InputError
+from unskew.spark.frames import as_compared, column, count_of
+
+WINDOW = "window"  # the column that results have, as in Spark
+UNITS = {
+    "microsecond": 1,
+    "millisecond": 1_000,
+    "second": 1_000_000,
+    "minute": 60_000_000,
+    "hour": 3_600_000_000,
+    "day": 86_400_000_000,
+    "week": 604_800_000_000,
+}
+PART = re.compile(r"(\d+)\s+([a-z]+?)s?(?=\s|$)\s*")
+
+
+class Windows(NamedTuple):
+    """Windows of event time."""
+
+    time: str  # the name of the column of timestamps
+    window: str
+    slide: str
+    watermark: str | None
+
+    @property
+    def pane(self) -> str:
+        """The longest stretch of time that every window holds whole or not at all."""
+        return f"{gcd(microseconds('window', self.window), microseconds('slide', self.slide))} microseconds"
+
+    def of(self, time: Column) -> Column:
+        """The windows of a row with this event time; as many rows come out as there are."""
+        return F.window(time, self.window, self.slide)
+
+    def added_to(self, df: DataFrame) -> DataFrame:
+        """`df` with the column `window`, a row for each window that it is in."""
+        return df.withColumn(WINDOW, self.of(column(self.time)))
+
+
+def checked_windows(
+    df: DataFrame,
+    keys: Sequence[str],
+    results: Collection[str],
+    time: str | None,
+    window: str | None,
+    slide: str | None,
+    watermark: str | None,
+) -> Windows | None:
+    """The windows that a user asked for, or None."""
+    if window is None:
+        given = {"time": time, "slide": slide, "watermark": watermark}
+        alone = [name for name, value in given.items() if value is not None]
+        if alone:
+            raise InputError(f"{alone[0]}: is for windows only; give window='10 minutes' too, or leave it out")
+        return None
+    if time is None:
+        raise InputError(f"time: must be the name of the column that windows go by, one of {', '.join(df.columns)}")
+    if time not in df.columns or count_of(df, time) > 1:
+        raise InputError(f"time: {time!r} is not a column that is there once; allowed are {', '.join(df.columns)}")
+    if not isinstance(df.schema[time].dataType, TimestampType | TimestampNTZType):
+        raise InputError(f"time: {time!r} must hold timestamps, not {df.schema[time].dataType.simpleString()}")
+    if WINDOW in as_compared(df.sparkSession, [*keys, *results]):
+        raise InputError(
+            f"window: the result has a column called {WINDOW}; give another name to the one that you named so"
+        )
+    length, step = microseconds("window", window), microseconds("slide", window if slide is None else slide)
+    if step > length:
+        raise InputError(f"slide: must not be longer than the window, {window}, not {slide!r}")
+    if watermark is not None:
+        microseconds("watermark", watermark, least=0)
+    return Windows(time, window, window if slide is None else slide, watermark)
+
+
+def microseconds(name: str, text: str, least: int = 1) -> int:
+    """How long a text such as "1 hour 30 minutes" says."""
+    if isinstance(text, str):
+        parts = PART.findall(text.strip().lower())
+        whole = "".join(PART.split(text.strip().lower())[::3])
+        if parts and not whole and all(unit in UNITS for _, unit in parts):
+            length = sum(int(number) * UNITS[unit] for number, unit in parts)
+            if length >= least:
+                return length
+    raise InputError(f"{name}: must be a time such as '10 minutes' or '1 hour 30 minutes', not {text!r}")

@@ -1,0 +1,272 @@
+"""Aggregates of streams: what a finished stream gives is what a batch of the same rows gives."""
+
+import math
+import sys
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from streams import Feed, results, start
+
+from unskew import SCHEMES
+from unskew.aggregates import Aggregate, Count, Max, Mean, Min, Sum, TopK, Variance
+from unskew.errors import InputError
+from unskew.spark import Adaptive, aggregate, apply_split, repartition
+from unskew.spark.streaming.merging import PROVIDER, ROCKS
+from unskew.spark.windows import microseconds
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
+W = 4
+SCHEMA = "word string, v bigint, x double, ts timestamp"
+BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
+NATIVE = {"n": Count(), "nx": Count("x"), "total": Sum("v"), "least": Min("x"), "most": Max("word"), "mean": Mean("x")}
+
+
+class Texts(Aggregate):
+    """All different values, as one text."""
+
+    columns = ("v",)
+    type = pa.string()
+
+    def zero(self) -> Any:
+        return set()
+
+    def add(self, state: Any, batch: pa.RecordBatch) -> Any:
+        return state | {value % 7 for value in batch["v"].to_pylist()}
+
+    def merge(self, a: Any, b: Any) -> Any:
+        return a | b
+
+    def finish(self, state: Any) -> Any:
+        return " ".join(map(str, sorted(state)))
+
+
+PYTHON = {"n": Count(), "spread": Variance("x"), "top": TopK("v", k=2), "texts": Texts()}
+
+
+def table(minutes: list[float], words: list[str | None], seed: int = 0) -> pa.Table:
+    """Rows whose times are so many minutes after the beginning."""
+    rows = len(minutes)
+    return pa.table(
+        {
+            "word": pa.array(words, pa.string()),
+            "v": pa.array([(i * 7919 + seed) % 101 for i in range(rows)], pa.int64()),
+            "x": pa.array([None if i % 11 == 0 else math.sin(i + seed) for i in range(rows)], pa.float64()),
+            "ts": pa.array([BEGIN + timedelta(minutes=m) for m in minutes], pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def hot(seed: int, rows: int = 600, minutes: float = 0.0) -> pa.Table:
+    """Half of the rows are of one word, some have none; times go over 30 minutes from `minutes` on."""
+    words = ["the" if i % 2 else None if i % 10 == 0 else f"word-{(i + seed) % 23}" for i in range(rows)]
+    return table([minutes + 30 * i / rows for i in range(rows)], words, seed)
+
+
+@pytest.fixture
+def feed(spark: SparkSession, tmp_path: Path) -> Feed:
+    return Feed(spark, tmp_path / "rows", SCHEMA)
+
+
+@pytest.fixture
+def rocks(spark: SparkSession) -> Iterator[None]:
+    spark.conf.set(PROVIDER, ROCKS)
+    yield
+    spark.conf.unset(PROVIDER)
+
+
+def run(df: DataFrame, checkpoint: Path, mode: str) -> list[tuple[Any, ...]]:
+    """All rows that came out; in complete mode those of the last batch."""
+    query = start(df, checkpoint, mode)
+    query.processAllAvailable()
+    query.stop()
+    found = results(df.sparkSession, checkpoint)
+    if mode == "complete":
+        found = found.where(found.batch == found.agg(F.max("batch")).collect()[0][0])
+    return rows_of(found.drop("batch"))
+
+
+def rows_of(df: DataFrame) -> list[tuple[Any, ...]]:
+    """The rows in order, floating point numbers rounded: sums of them depend on the order in the last digits."""
+    return sorted((tuple(map(_plain, row)) for row in df.collect()), key=repr)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, 9)
+    return tuple(map(_plain, value)) if isinstance(value, tuple | list) else value
+
+
+def latest(rows: list[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
+    """The last row of each key: that of the highest count, which is column number `count`; before it are the keys."""
+    found: dict[Any, Any] = {}
+    for row in rows:
+        if row[:count] not in found or found[row[:count]][count] < row[count]:
+            found[row[:count]] = row
+    return sorted(found.values(), key=repr)
+
+
+def test_native_aggregates_in_update_and_complete_mode_are_those_of_a_batch(
+    spark: SparkSession, feed: Feed, tmp_path: Path
+) -> None:
+    for each in (hot(1), table([1.0] * 50, ["one"] * 50), table([], []), hot(3)):
+        feed.put(each)
+    stream = aggregate(feed.stream(), "word", NATIVE, W, plan=Adaptive(tmp_path / "update"))
+    updated = run(stream, tmp_path / "update", "update")
+    whole = run(
+        aggregate(feed.stream(), "word", NATIVE, W, plan=Adaptive(tmp_path / "complete")),
+        tmp_path / "complete",
+        "complete",
+    )
+    batch = rows_of(aggregate(feed.batch(), "word", NATIVE, W))
+    plain = (
+        feed.batch().groupBy("word").agg(F.count("*"), F.count("x"), F.sum("v"), F.min("x"), F.max("word"), F.avg("x"))
+    )
+    assert batch == rows_of(plain)
+    assert latest(updated, 1) == batch
+    assert whole == batch
+    assert aggregate(feed.batch(), "word", NATIVE, W).schema.simpleString() == stream.schema.simpleString()
+
+
+def test_windows_in_append_mode_are_those_of_spark_also_for_late_rows(
+    spark: SparkSession, feed: Feed, tmp_path: Path
+) -> None:
+    late = table([2.0, 40.0, 52.0], ["the", "late", "the"])
+    for each in (hot(1), hot(2, minutes=25), late, table([200.0], ["end"])):
+        feed.put(each)
+    windows = {"time": "ts", "window": "10 minutes", "slide": "4 minutes", "watermark": "5 minutes"}
+    results = {"n": Count(), "total": Sum("v")}
+    ours = aggregate(feed.stream(), "word", results, W, plan=Adaptive(tmp_path / "ours"), **windows)  # type: ignore[arg-type]
+    span = F.window("ts", "10 minutes", "4 minutes")
+    theirs = feed.stream().withWatermark("ts", "5 minutes").groupBy(span, "word").agg(F.count("*"), F.sum("v"))
+    found = run(ours, tmp_path / "ours", "append")
+    expected = run(theirs, tmp_path / "theirs", "append")
+    assert found == expected
+    assert len(found) > 100
+    everything = rows_of(aggregate(feed.batch(), "word", results, W, **windows))  # type: ignore[arg-type]
+    assert len(everything) > len(found)  # late rows, and windows that are not over
+    assert not {row[:2] for row in found} - {row[:2] for row in everything}
+
+
+def test_states_that_python_merges_are_those_of_a_batch(
+    spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None
+) -> None:
+    for each in (hot(1), table([1.0] * 50, ["one"] * 50), hot(2)):
+        feed.put(each)
+    stream = aggregate(feed.stream(), "word", PYTHON, W, plan=Adaptive(tmp_path / "python"))
+    updated = run(stream, tmp_path / "python", "update")
+    assert latest(updated, 1) == rows_of(aggregate(feed.batch(), "word", PYTHON, W))
+
+
+def test_windows_that_python_merges_are_those_of_a_batch(
+    spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None
+) -> None:
+    for each in (hot(1), hot(2, minutes=20), table([2.0], ["late"]), table([200.0], ["end"])):
+        feed.put(each)
+    windows = {"time": "ts", "window": "10 minutes", "slide": "5 minutes", "watermark": "5 minutes"}
+    stream = aggregate(feed.stream(), "word", PYTHON, W, plan=Adaptive(tmp_path / "python"), **windows)  # type: ignore[arg-type]
+    found = run(stream, tmp_path / "python", "append")
+    batch = aggregate(
+        feed.batch().where("word <> 'late' AND word <> 'end' OR word IS NULL"), "word", PYTHON, W, **windows
+    )  # type: ignore[arg-type]
+    assert found == rows_of(batch)
+    assert len(found) > 100
+
+
+def test_a_key_without_rows_is_forgotten_after_its_ttl(
+    spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None
+) -> None:
+    stream = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(tmp_path / "ttl"), ttl="1 second")
+    query = start(stream, tmp_path / "ttl", "update")
+    for _ in range(2):
+        feed.put(table([0.0] * 10, ["seldom"] * 10))
+        query.processAllAvailable()
+        query.exception()
+        spark.sparkContext._jvm.Thread.sleep(1500)  # type: ignore[union-attr]
+    query.stop()
+    assert rows_of(results(spark, tmp_path / "ttl").drop("batch")) == [("seldom", 10), ("seldom", 10)]
+
+
+def test_every_scheme_brings_every_row_to_one_worker(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
+    for seed in range(2):
+        feed.put(hot(seed))
+    parts = []
+    for name, entry in SCHEMES.items():
+        plan = Adaptive(tmp_path / "checkpoint", name=name)
+        if entry.modes:
+            mode = entry.modes[0]
+            part = repartition(feed.stream(), "word", W, name, mode=mode, plan=plan)
+            parts.append(part.withColumn("scheme", F.lit(name)))
+    together = parts[0]
+    for part in parts[1:]:
+        together = together.unionByName(part)
+    counted = run(together.groupBy("scheme", "word").count(), tmp_path / "checkpoint", "complete")
+    expected = rows_of(feed.batch().groupBy("word").count())
+    assert counted == sorted(
+        ((part[0], *row) for part in [(n,) for n, e in SCHEMES.items() if e.modes] for row in expected), key=repr
+    )
+
+
+def best(rows: pa.Table) -> pa.Table:
+    return rows.select(["v"]).sort_by([("v", "descending")]).slice(0, 3)
+
+
+def mean(parts: pa.Table) -> pa.Table:
+    return pa.table({"mean": [pc.mean(best(parts)["v"])]})
+
+
+def test_apply_split_gives_for_each_window_what_a_batch_gives(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
+    for each in (hot(1), hot(2, minutes=20), table([200.0], ["end"])):
+        feed.put(each)
+    windows = {"time": "ts", "window": "10 minutes", "watermark": "5 minutes"}
+    arguments = ("word", best, mean, "word string, mean double", W)
+    stream = apply_split(feed.stream(), *arguments, plan=Adaptive(tmp_path / "split"), **windows)  # type: ignore[arg-type, misc]
+    found = run(stream, tmp_path / "split", "append")
+    batch = apply_split(feed.batch().where("word <> 'end' OR word IS NULL"), *arguments, **windows)  # type: ignore[arg-type, misc]
+    assert found == rows_of(batch)
+    assert len(found) > 50
+    with pytest.raises(InputError, match=r"^window: a stream needs it"):
+        apply_split(feed.stream(), *arguments, plan=Adaptive(tmp_path / "split"))  # type: ignore[arg-type]
+
+
+def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
+    def refused(message: str, results: Any = None, **options: Any) -> None:
+        with pytest.raises(InputError, match=message):
+            aggregate(feed.stream(), "word", results or {"n": Count()}, W, plan=Adaptive(tmp_path), **options)
+
+    refused("^time: must be the name of the column that windows go by", window="1 hour")
+    refused("^slide: is for windows only", slide="1 hour")
+    refused("^time: 'v' must hold timestamps, not bigint", window="1 hour", time="v")
+    refused("^window: must be a time such as '10 minutes'", window="soon", time="ts")
+    refused("^slide: must not be longer than the window", window="1 hour", slide="2 hours", time="ts")
+    refused("^ttl: is for streams without windows", window="1 hour", time="ts", ttl="1 day")
+    refused("^spark.sql.streaming.stateStore.providerClass: must be org.apache", ttl="1 day")
+    refused("^spark.sql.streaming.stateStore.providerClass: must be org.apache", {"spread": Variance("x")})
+    with pytest.raises(InputError, match=r"^ttl: is for streams, which"):
+        aggregate(feed.batch(), "word", {"n": Count()}, W, ttl="1 day")
+
+
+@pytest.mark.parametrize(
+    ("text", "length"),
+    [
+        ("10 minutes", 600_000_000),
+        ("1 hour 30 minutes", 5_400_000_000),
+        ("1 SECOND", 1_000_000),
+        ("2 weeks", 1_209_600_000_000),
+    ],
+)
+def test_lengths_of_time_are_read(text: str, length: int) -> None:
+    assert microseconds("window", text) == length
+
+
+@pytest.mark.parametrize("text", ["", "10", "minutes", "10 minutes ago", "0 seconds", "1 month", "-1 day", None])
+def test_other_texts_are_no_lengths_of_time(text: Any) -> None:
+    with pytest.raises(InputError, match=r"^window: must be a time such as"):
+        microseconds("window", text)

@@ -1,0 +1,308 @@
+"""Streams whose processes die, whose functions fail and whose queries change: results stay exact.
+
+Run as a script, this file is the driver of a query that counts words, from a checkpoint, until all files are read.
+"""
+
+import json
+import os
+import random
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark import cloudpickle
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from streams import Feed, results, start, words
+
+from unskew.aggregates import Aggregate, Count, Max, Sum
+from unskew.errors import InputError
+from unskew.spark import Adaptive, aggregate
+
+cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
+SCHEMA, W, ROWS = "word string, v bigint", 4, 2_000
+PATIENCE = 240.0  # seconds
+
+
+def counts_in(folder: Path) -> dict[str, tuple[int, int]]:
+    """The last result of each word in what the driver wrote: a folder per batch."""
+    found: dict[str, tuple[int, int]] = {}
+    for batch in sorted((folder / "results").iterdir(), key=lambda path: int(path.name)):
+        for row in pq.read_table(batch).to_pylist():
+            found[row["word"]] = (row["n"], row["total"])
+    return found
+
+
+def expected_in(folder: Path) -> dict[str, tuple[int, int]]:
+    rows = pq.read_table(folder / "rows").group_by("word").aggregate([("v", "count"), ("v", "sum")]).to_pylist()
+    return {row["word"]: (row["v_count"], row["v_sum"]) for row in rows}
+
+
+def started(folder: Path, master: str, soak: float = 0.0) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    with (folder / "log.txt").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, __file__, str(folder), master, str(soak)],
+            env=environment,
+            cwd=folder,
+            stdout=log,
+            stderr=log,
+            start_new_session=True,  # so that the JVM and its workers can be killed with it
+        )
+
+
+def commits(folder: Path) -> int:
+    return len([path for path in (folder / "checkpoint/commits").glob("*") if path.name.isdigit()])
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
+def test_a_driver_that_is_killed_again_and_again_still_counts_exactly(tmp_path: Path, kills: int) -> None:
+    chance = random.Random(kills)
+    (tmp_path / "rows").mkdir()
+    for batch in range(3 * kills + 2):
+        pq.write_table(words(batch, ROWS, shift=batch // 3), tmp_path / "rows" / f"{batch:03d}.parquet")
+    killed = 0
+    while killed < kills:
+        before, driver = commits(tmp_path), started(tmp_path, "local[2]")
+        until = time.monotonic() + PATIENCE
+        while commits(tmp_path) == before and driver.poll() is None:
+            assert time.monotonic() < until, (tmp_path / "log.txt").read_text()[-5000:]
+            time.sleep(0.02)
+        time.sleep(chance.uniform(0.0, 1.0))
+        assert driver.poll() is None, "it was done before it could be killed"
+        os.killpg(driver.pid, signal.SIGKILL)
+        driver.wait()
+        killed += 1
+    last = started(tmp_path, "local[2]")
+    assert last.wait(PATIENCE) == 0, (tmp_path / "log.txt").read_text()[-5000:]
+    assert counts_in(tmp_path) == expected_in(tmp_path)
+    assert commits(tmp_path) > 2 * kills  # a batch that was cut short may be one with the next
+    assert list((tmp_path / "checkpoint/unskew/route/batches").glob("*.json"))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_an_executor_that_dies_in_mid_stream_changes_no_count(tmp_path: Path) -> None:
+    (tmp_path / "rows").mkdir()
+    for batch in range(4):
+        pq.write_table(words(batch, ROWS), tmp_path / "rows" / f"{batch:03d}.parquet")
+    (tmp_path / "kill").touch()
+    assert started(tmp_path, "local-cluster[2,1,1024]").wait(PATIENCE) == 0, (tmp_path / "log.txt").read_text()[-5000:]
+    assert not (tmp_path / "kill").exists()
+    assert counts_in(tmp_path) == expected_in(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+def test_twenty_minutes_of_small_batches_take_no_more_memory_and_no_more_files(tmp_path: Path) -> None:
+    """Of the driver, the JVM and the Python workers together; means of the second and of the last quarter."""
+    (tmp_path / "rows").mkdir()
+    seconds = float(os.environ.get("UNSKEW_SOAK_SECONDS", "1200"))
+    assert started(tmp_path, "local[2]", seconds).wait(seconds + PATIENCE) == 0, (tmp_path / "log.txt").read_text()[
+        -5000:
+    ]
+    samples = json.loads((tmp_path / "samples.json").read_text())
+    quarter = len(samples) // 4
+    print(f"{commits(tmp_path)} commits kept; every tenth sample: {samples[:: max(1, len(samples) // 10)]}")
+    for what in ("driver", "jvm", "workers", "files"):
+        second, last = (
+            statistics.mean(sample[what] for sample in part)
+            for part in (samples[quarter : 2 * quarter], samples[-quarter:])
+        )
+        assert last <= 1.2 * second + (30 if what != "files" else 20), (what, second, last)
+
+
+class Longest(Aggregate):
+    """The longest word, found by a function that fails on one."""
+
+    columns = ("word",)
+    type = pa.int64()
+
+    def __init__(self, poison: str = "") -> None:
+        self.poison = poison
+
+    def __repr__(self) -> str:
+        return "Longest()"
+
+    def zero(self) -> Any:
+        return 0
+
+    def add(self, state: Any, batch: pa.RecordBatch) -> Any:
+        for word in batch["word"].to_pylist():
+            if word == self.poison:
+                raise ValueError("cannot read it")
+            state = max(state, len(word))
+        return state
+
+    def merge(self, a: Any, b: Any) -> Any:
+        return max(a, b)
+
+    def finish(self, state: Any) -> Any:
+        return state
+
+
+def test_a_poison_row_is_named_with_its_function_and_a_restart_after_a_fix_loses_nothing(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    from unskew.spark.streaming.merging import PROVIDER, ROCKS
+
+    feed = Feed(spark, tmp_path / "rows", SCHEMA)
+    feed.put(pa.table({"word": ["a", "bb"] * 50, "v": range(100)}))
+    feed.put(pa.table({"word": ["bb", "poison", "a"] * 30, "v": range(90)}))
+    feed.put(pa.table({"word": ["a"] * 30, "v": range(30)}))
+    spark.conf.set(PROVIDER, ROCKS)
+
+    def query(poison: str) -> Any:
+        results = {"n": Count(), "longest": Longest(poison)}
+        stream = aggregate(feed.stream(), "word", results, W, plan=Adaptive(tmp_path / "checkpoint"))
+        return start(stream, tmp_path / "checkpoint", "update")
+
+    with pytest.raises(
+        StreamingQueryException, match=r"Longest\(\) failed on the row \{'word': 'poison'\}: ValueError"
+    ):
+        query("poison").processAllAvailable()
+    mended = query("")
+    mended.processAllAvailable()
+    mended.stop()
+    spark.conf.unset(PROVIDER)
+    rows = results(spark, tmp_path / "checkpoint").groupBy("word").agg(F.max("n"), F.max("longest")).collect()
+    assert {tuple(row) for row in rows} == {("a", 110, 1), ("bb", 80, 2), ("poison", 30, 6)}
+
+
+def test_other_aggregates_or_windows_are_refused_and_other_workers_go_on(spark: SparkSession, tmp_path: Path) -> None:
+    feed = Feed(spark, tmp_path / "rows", SCHEMA)
+
+    def query(results: dict[str, Aggregate], workers: int, scheme: str) -> DataFrame:
+        return aggregate(feed.stream(), "word", results, workers, scheme, plan=Adaptive(tmp_path / "checkpoint"))
+
+    feed.put(words(0, ROWS))
+    running = start(query({"n": Count()}, 4, "fanout"), tmp_path / "checkpoint", "update")
+    running.processAllAvailable()
+    running.stop()
+    with pytest.raises(
+        InputError, match=r"holds the states of .*Count.*not of .*Max.*start anew with another checkpoint"
+    ):
+        query({"n": Max("v")}, 4, "fanout")
+    feed.put(words(1, ROWS))
+    running = start(query({"rows": Count()}, 3, "w_choices"), tmp_path / "checkpoint", "update")
+    running.processAllAvailable()
+    running.stop()
+    found = {row["word"]: row["rows"] for row in results(spark, tmp_path / "checkpoint").where("batch = 1").collect()}
+    whole = {row["word"]: row["count"] for row in feed.batch().groupBy("word").count().collect()}
+    assert found == {word: whole[word] for word in found}
+    assert "word-1" in found
+
+
+# ---------------------------------------------------------------- the driver
+
+
+def killing(marker: Path) -> Callable[[Any], Any]:
+    """A function that passes rows on, and kills its executor if the marker is there, which it then takes away."""
+
+    def work(batches: Any) -> Any:
+        for batch in batches:
+            if marker.exists() and batch.num_rows:
+                marker.unlink()
+                daemon = os.getppid()
+                executor = int(subprocess.check_output(["ps", "-o", "ppid=", "-p", str(daemon)]))
+                os.kill(executor, signal.SIGKILL)
+            yield batch
+
+    return work
+
+
+def descendants(process: int) -> dict[int, str]:
+    """Command lines of all processes that come from this one, by their numbers."""
+    lines = subprocess.check_output(["ps", "-eo", "pid=,ppid=,args="], text=True).splitlines()
+    rows = [line.split(None, 2) for line in lines]
+    found: dict[int, str] = {process: ""}
+    for _ in range(5):  # generations
+        found |= {int(pid): args for pid, parent, args in rows if int(parent) in found}
+    return found
+
+
+def megabytes(process: int) -> float:
+    """What a process has in memory; 0 if it is gone."""
+    try:
+        pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    except OSError:
+        return 0.0
+    return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def soak(folder: Path, query: Any, seconds: float) -> None:
+    """Feed small files one by one for so long, and take samples."""
+    samples, until, number = [], time.monotonic() + seconds, 0
+    while time.monotonic() < until:
+        if number >= 20:
+            (folder / "rows" / f"{number - 20:06d}.parquet").unlink()
+        pq.write_table(words(number, 300, shift=number // 50), folder / "unfinished")
+        (folder / "unfinished").rename(folder / "rows" / f"{number:06d}.parquet")
+        number += 1
+        query.processAllAvailable()
+        if number % 10 == 0:
+            running = descendants(os.getpid())
+            jvm = [pid for pid, args in running.items() if "org.apache.spark.deploy.SparkSubmit" in args]
+            workers = [pid for pid, args in running.items() if "pyspark.daemon" in args]
+            files = sum(len(names) for _, _, names in os.walk(folder / "checkpoint"))
+            samples.append(
+                {
+                    "batch": number,
+                    "driver": megabytes(os.getpid()),
+                    "jvm": sum(map(megabytes, jvm)),
+                    "workers": sum(map(megabytes, workers)),
+                    "files": files,
+                }
+            )
+    (folder / "samples.json").write_text(json.dumps(samples))
+
+
+def main(folder: Path, master: str, seconds: float) -> None:
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.local.dir": folder / "spark",
+        "spark.sql.warehouse.dir": folder / "warehouse",
+        "spark.sql.shuffle.partitions": 2,
+        "spark.executor.memory": "1g",
+        "spark.driver.memory": "1g",
+        "spark.shuffle.io.maxRetries": 1,
+        "spark.shuffle.io.retryWait": "100ms",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it does not live long
+    }
+    if seconds:
+        settings |= {"spark.sql.streaming.minBatchesToRetain": 10, "spark.driver.memory": "600m"}
+    builder = SparkSession.builder.master(master).config(map={name: str(value) for name, value in settings.items()})
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "rows"))
+    if master.startswith("local-cluster"):
+        rows = rows.mapInArrow(killing(folder / "kill"), SCHEMA)
+    results: dict[str, Aggregate] = {"n": Count(), "total": Sum("v")}
+    counted = aggregate(rows, "word", results, W, plan=Adaptive(folder / "checkpoint"))
+
+    def write(batch: DataFrame, number: int) -> None:
+        batch.write.mode("overwrite").parquet(str(folder / "results" / str(number)))  # again if the batch runs again
+
+    writer = counted.writeStream.outputMode("update").option("checkpointLocation", str(folder / "checkpoint"))
+    if seconds:
+        query = writer.format("noop").start()
+        soak(folder, query, seconds)
+        query.stop()
+    else:
+        writer.foreachBatch(write).trigger(availableNow=True).start().awaitTermination()
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]))

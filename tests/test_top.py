@@ -1,0 +1,109 @@
+"""`unskew top`: what is recorded of a stream, in the terminal and on a page."""
+
+import json
+import shutil
+import subprocess
+import threading
+import urllib.error
+import urllib.request
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from command import runner
+from unskew.batch_records import BatchRecord, names_in, read_records
+from unskew.cli.top_page import make_server
+from unskew.errors import InputError
+
+RECORD = BatchRecord(
+    batch=7,
+    time="2026-01-01T00:00:00Z",
+    query="q",
+    scheme="fanout",
+    workers=4,
+    plan=6,
+    next_plan=7,
+    rows=1000,
+    seconds=1.5,
+    load=(700, 100, 100, 100),
+    planned_max_over_mean=1.01,
+    hot_keys=({"key_id": "00000000000000ff", "share": 0.7, "workers": 3},),
+)
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    return runner(capsys, monkeypatch)
+
+
+@pytest.fixture
+def checkpoint(tmp_path: Path) -> Path:
+    folder = tmp_path / "unskew" / "route"
+    (folder / "batches").mkdir(parents=True)
+    for record in (replace(RECORD, batch=6, plan=-1, load=(250, 250, 250, 250)), RECORD):
+        (folder / record.file_name).write_text(record.to_json())
+    return tmp_path
+
+
+def test_records_come_back_as_they_were_written_and_damaged_ones_are_left_out(checkpoint: Path) -> None:
+    (checkpoint / "unskew/route/batches/000000000008.json").write_text(RECORD.to_json()[:-9])
+    assert names_in(checkpoint) == ["route"]
+    assert [record.batch for record in read_records(checkpoint, "route")] == [6, 7]
+    assert read_records(checkpoint, "route")[1] == RECORD
+    assert RECORD.max_over_mean == 2.8
+    assert replace(RECORD, load=()).max_over_mean is None
+
+
+def test_the_terminal_shows_load_balance_and_hot_keys(run, checkpoint: Path) -> None:
+    done = run("top", str(checkpoint), "--once")
+    assert done.status == 0, done.err
+    for text in ("batch 7", "1,000 rows in 1.50 s", "plan 6", "2.80", "700", "00000000000000ff", "70.0 %"):
+        assert text in done.out, text
+
+
+def test_a_folder_that_is_no_checkpoint_of_ours_is_refused(run, tmp_path: Path) -> None:
+    done = run("top", str(tmp_path))
+    assert (done.status, done.out) == (2, "")
+    assert "must be the checkpoint of a query that was routed with Adaptive" in done.err
+
+
+def test_a_port_that_is_taken_is_refused(checkpoint: Path) -> None:
+    with make_server(checkpoint, 0, 1.0) as server, pytest.raises(InputError, match=r"^port: .* cannot be used"):
+        make_server(checkpoint, server.server_port, 1.0)
+
+
+@pytest.fixture
+def address(checkpoint: Path):
+    with make_server(checkpoint, 0, 1.0) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
+def test_the_page_needs_nothing_from_outside_and_its_data_are_the_records(address: str) -> None:
+    page = urllib.request.urlopen(f"{address}/").read().decode()
+    assert "http" not in page.replace("http://www.w3.org/2000/svg", "")
+    assert "prefers-color-scheme: dark" in page
+    found = json.loads(urllib.request.urlopen(f"{address}/records.json").read())
+    assert [record["max_over_mean"] for record in found["route"]] == [1.0, 2.8]
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"{address}/etc/passwd")
+
+
+def test_a_browser_draws_a_bar_per_worker(address: str, tmp_path: Path) -> None:
+    browser = shutil.which("chromium") or shutil.which("chromium-browser")
+    if browser is None:
+        pytest.skip("no chromium on this machine: on Debian, apt-get install chromium")
+    flags = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--virtual-time-budget=3000",
+        f"--user-data-dir={tmp_path}/b",
+    ]
+    drawn = subprocess.run([browser, *flags, "--dump-dom", f"{address}/"], capture_output=True, text=True, timeout=120)
+    assert "batch 7: 1,000 rows in 1.50 s, fanout, plan 6, busiest over mean 2.8" in drawn.stdout
+    assert drawn.stdout.count("<rect") == 4
+    assert "worker 0: 700 rows" in drawn.stdout
+    assert "00000000000000ff" in drawn.stdout
