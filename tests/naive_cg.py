@@ -15,9 +15,20 @@ class ConsistentGrouping:
     """One source."""
 
     def __init__(
-        self, workers, virtual=10, epsilon=0.01, keyed=True, idle=0.75, busy=0.85, probe_capacity=False, seed=0
+        self,
+        workers,
+        virtual=10,
+        epsilon=0.01,
+        keyed=True,
+        idle=0.75,
+        busy=0.85,
+        probe_capacity=False,
+        seed=0,
+        ring=False,
+        patient=False,
     ):
         self.probe_capacity, self.first = probe_capacity, 65_536 * seed
+        self.ring, self.patient = ring, patient
         self.reports, self.overloaded = 0, dict.fromkeys(range(workers), 0)
         self.total, self.epsilon, self.keyed = workers * virtual, epsilon, keyed
         self.below, self.above = idle, busy
@@ -38,8 +49,14 @@ class ConsistentGrouping:
                 return virtual
             salt += 1
 
+    def next_on_ring(self, key):
+        tuples, virtual = sum(self.load), candidate(key >> 32, self.first, self.total)
+        while self.load[virtual] * self.total >= (1 + self.epsilon) * (tuples + 1):
+            virtual = (virtual + 1) % self.total
+        return virtual
+
     def route(self, key):
-        virtual = self.virtual_worker(key)
+        virtual = self.next_on_ring(key) if self.ring else self.virtual_worker(key)
         self.load[virtual] += 1
         return next(worker for worker, held in enumerate(self.held) if virtual in held)
 
@@ -55,7 +72,8 @@ class ConsistentGrouping:
             for queue in (self.idle, self.busy):
                 if queue is signal and worker not in queue:
                     queue.append(worker)
-                if queue is not signal and worker in queue:
+                keeps = self.patient and signal is None and (queue is self.idle or len(self.held[worker]) > 1)
+                if queue is not signal and worker in queue and not keeps:
                     queue.remove(worker)
         others = [
             worker

@@ -99,7 +99,7 @@ class Run:
                 tick = math.floor(time / Fraction(probe))
                 if last_probe is not None and tick > last_probe:
                     for router in self.routers:
-                        tell(router, [self.told[name] for name in self.members])
+                        tell(router, [self.told[name] // sources for name in self.members])
                 last_probe = tick
             source = number % sources
             name = self.members[decide(self.routers[source], key, float(time))]

@@ -22,7 +22,7 @@ class Run:
         workers = scheme.workers
         routers = [Router(scheme, source=source) for source in range(1 if estimation == "global" else sources)]
         oracle = Router(scheme)
-        period = float(estimation.split(":")[1]) if estimation.startswith("probe:") else None
+        period = float(estimation.split(":")[1]) if estimation.startswith("probe") else None
         last_probe = None
         agreed = 0
 
@@ -36,8 +36,9 @@ class Run:
             if period is not None:
                 due = math.floor(time / period)
                 if last_probe is not None and due > last_probe:
+                    share = 1 if estimation.startswith("probe_whole") else sources
                     for router in routers:
-                        tell(router, self.load)
+                        tell(router, [load // share for load in self.load])
                 last_probe = due if last_probe is None else max(due, last_probe)
             if feed == "round_robin":
                 source = number % sources

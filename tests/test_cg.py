@@ -52,6 +52,8 @@ told_by = st.dictionaries(st.integers(0, 5), utilisation)
     keyed=st.booleans(),
     probe_capacity=st.booleans(),
     seed=st.sampled_from([0, 1, 2**15 - 1]),
+    ring=st.booleans(),
+    patient=st.booleans(),
 )
 def test_decides_as_its_twin_whatever_workers_tell(data, **parameters):
     mine, twin = router(6, **parameters), naive_cg.ConsistentGrouping(6, **parameters)

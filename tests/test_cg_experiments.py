@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from committed import committed, ids
-from unskew import Hash, InputError, PartialKey, Router, Scheme
+from unskew import Hash, InputError, PartialKey, Router, Scheme, Shuffle
 from unskew.cli.reproduce import PAPERS
-from unskew.experiments.cg import PAPER, cluster, fig4, fig10, real, setup
+from unskew.experiments.cg import PAPER, cluster, fig4, fig10, real, section6, setup, storm
 from unskew.experiments.cg.cluster import RATE, Machines, Window, drained, grows, settled
-from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, REPRODUCED
+from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, READING, REPRODUCED
 from unskew.experiments.grid import Job, Outcome, Outcomes
 from unskew.experiments.paper import Experiment, Picture, Settings
 from unskew.registry import registration_of
@@ -28,7 +28,8 @@ from unskew.simulate import Queues, QueueSample, Result, Sample, simulate
 from unskew.streams import Zipf
 from unskew.streams.stream import Generated
 
-NEVER = {"fig10-spike", "fig12-in-all-5", "fig14", "fig15"}  # claims that no simulation can judge
+NEVER = {"fig10-spike", "section5-log"}  # claims that no simulation can judge
+COUNTED = {"section6-bins", "section6-everywhere", "aggregation"}  # not from a grid: made-up worlds do not reach them
 SHORT = 2_000  # tuples
 NOWHERE = Path("no-such-folder")
 
@@ -49,6 +50,9 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "WHOLE_WP", SHORT)
     monkeypatch.setattr(fig4, "QUICK_TUPLES", SHORT)
     monkeypatch.setattr(real, "LONG_ENOUGH", SHORT)
+    monkeypatch.setattr(storm, "QUICK_TUPLES", SHORT)
+    monkeypatch.setattr(section6, "TUPLES", SHORT)
+    monkeypatch.setattr(section6, "QUICK_AGGREGATED", SHORT)
 
 
 def settings(data: Path, quick: bool = True) -> Settings:
@@ -78,7 +82,6 @@ def test_the_grid_has_all_that_the_paper_varies(quick: bool) -> None:
         (w, s) for w in (5, 10, 50, 100) for s in (1, 10, 50, 100)
     }
     assert {scheme.virtual for job in grid("fig12", quick) for scheme in job.schemes} == {
-        *(1, 2, 5, 10, 100),  # 10 to 1000 in all
         *(5, 10, 20, 50, 100, 1000),
     }
     for name in ("fig10", "fig12", "fig13"):
@@ -108,7 +111,9 @@ def test_a_quick_grid_is_a_smaller_grid(data: Path) -> None:
 
 def test_the_paper_is_known_to_the_command() -> None:
     assert PAPERS["cg"] is PAPER
-    with pytest.raises(InputError, match=r"only: 'fig5' is not part of cg; allowed are fig4, fig6, .*fig13, real"):
+    with pytest.raises(
+        InputError, match=r"only: 'fig5' is not part of cg; allowed are fig4, section6, .*fig13, storm, real"
+    ):
         PAPER.chosen(["fig5"])
 
 
@@ -127,6 +132,18 @@ def test_the_total_capacity_is_the_same_whoever_is_strong() -> None:
         assert capacity.sum() == pytest.approx(RATE / 0.8)
         assert capacity.max() == pytest.approx(machines.times * capacity.min())
         assert (capacity > capacity.min() * 1.01).sum() == machines.strong
+
+
+def test_a_daily_cycle_has_as_many_tuples_as_the_day_had_and_most_of_them_in_the_morning() -> None:
+    day = cluster.Daily(Zipf(0, 10, 8_640, rate=0.1))
+    times = np.concatenate([chunk.times for chunk in day.chunks()])
+    assert (np.diff(times) > 0).all()
+    assert times[0] == 0
+    assert times[-1] == pytest.approx(86_400, rel=1e-3)
+    hourly = np.histogram(times, bins=24, range=(0, 86_400))[0]
+    assert hourly.argmax() in (5, 6)
+    assert hourly.max() == pytest.approx(1.2 * 360, rel=0.02)
+    assert hourly.min() == pytest.approx(0.8 * 360, rel=0.02)
 
 
 # ---------------------------------------------------------------- when it settled
@@ -162,6 +179,7 @@ class Fate(NamedTuple):
     backlog: int = 0  # tuples in the queue at the end, from the start in proportion
     calm_after: float = 1.0  # share of a phase after which the utilisation is balanced
     latency: float = 1.0
+    speed: float = 1.0  # throughput, as a share of what all workers together can do
 
 
 World = Callable[[Job, Any], Fate]
@@ -171,6 +189,10 @@ def as_published(job: Job, scheme: Any) -> Fate:
     """A world in which every statement of the paper holds."""
     n = scheme.workers
     hot = float(job.data[2:]) if job.data.startswith("z=") else 1.0
+    if job.experiment == "storm" and not isinstance(scheme, ConsistentGrouping):
+        fates = {Hash: (1.0, 1 / 3.44), PartialKey: (1.2, 1.0), Shuffle: (2.0, 1.0)}
+        memory, speed = fates[type(scheme)]
+        return Fate(memory=memory, speed=speed)
     if isinstance(scheme, Hash):
         return Fate(hot * n, 1.0, 1_000_000)
     if isinstance(scheme, PartialKey):
@@ -187,6 +209,8 @@ def as_published(job: Job, scheme: Any) -> Fate:
 
 
 def grouped(scheme: ConsistentGrouping) -> Fate:
+    if scheme.ring:
+        return Fate(scheme.epsilon, 1.3)
     if not scheme.keyed:
         return Fate(1e-5, 4.0)
     if scheme.epsilon == np.inf:
@@ -205,7 +229,7 @@ def all_otherwise(job: Job, scheme: Any) -> Fate:
         return Fate(0.5, 2.5)
     if isinstance(scheme, RandomChoices):
         return Fate(0.5, 5.0)
-    if isinstance(scheme, BoundedLoads):
+    if isinstance(scheme, BoundedLoads) or (isinstance(scheme, ConsistentGrouping) and scheme.ring):
         return Fate(0.5, 4.5)
     if isinstance(scheme, ConsistentGrouping):
         epsilon = min(scheme.epsilon, 10.0)
@@ -224,7 +248,9 @@ def made_up(some: Result, job: Job, scheme: Scheme, world: World) -> Result:
     params = {name: value for name, value in scheme._asdict().items() if name != "workers"}  # type: ignore[attr-defined]
     tuples = job.stream.length or 1
     slack = tuples / scheme.workers
-    over = fate.over + (2 / slack if name in ("porc", "bounded") and world is all_otherwise else 0.0)
+    over = fate.over + (
+        2 / slack if (name in ("porc", "bounded") or params.get("ring")) and world is all_otherwise else 0.0
+    )
     return replace(
         some,
         scheme=name,
@@ -260,6 +286,8 @@ def day_of(job: Job, scheme: Any, fate: Fate, tuples: int) -> list[QueueSample]:
             sample._replace(
                 tuples=tuples * step // steps,
                 time=tuples * step / steps / RATE,
+                done=tuples * step // steps,
+                stalled=tuples * step / steps / RATE * (1 / fate.speed - 1),
                 longest_queue=queue,
                 longest_wait=float(queue),
                 recent_utilisation_max=0.8 + over,
@@ -289,13 +317,14 @@ def test_every_claim_is_reproduced_where_all_is_as_published(data: Path, monkeyp
     monkeypatch.setattr(real, "LONG_ENOUGH", SHORT)
     found = verdicts(data, as_published)
     assert {id for id, verdict in found.items() if verdict == NOT_TESTABLE} == NEVER
-    assert {id for id, verdict in found.items() if verdict == DIFFERS} == set()
+    assert {id for id, verdict in found.items() if verdict == DIFFERS} <= COUNTED
+    assert READING not in found.values()
 
 
 def test_every_claim_differs_where_nothing_is_as_published(data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(real, "LONG_ENOUGH", SHORT)
     found = verdicts(data, all_otherwise)
-    assert {id for id, verdict in found.items() if verdict == REPRODUCED} == set()
+    assert {id for id, verdict in found.items() if verdict in (REPRODUCED, READING)} <= COUNTED
 
 
 def test_the_committed_results_have_all_claims_in_order(data: Path) -> None:
@@ -318,7 +347,8 @@ def test_porc_is_within_its_bound_at_every_moment_on_every_stream(data: Path, bi
     """I(t) < epsilon t/n + 1: CG, section VI-A, but for whole tuples."""
     chosen = settings(data, quick=False)
     streams = {job.stream for experiment in PAPER.experiments for job in experiment.jobs(chosen)}
-    assert len(streams) == len(fig4.SKEWS) + 1 + 2 * len(real.STREAMS)  # the real ones also shuffled
+    streams = {stream for stream in streams if not isinstance(stream, cluster.Daily)}  # the same keys at other times
+    assert len(streams) == len(fig4.SKEWS) + 2 + 2 * len(real.STREAMS)  # WP and TW; the real ones also shuffled
     for stream in streams:
         part = replace(stream, tuples=20_000) if isinstance(stream, Generated) else stream  # type: ignore[call-arg]
         ids = np.concatenate([chunk.key_ids() for chunk in part.chunks()])
@@ -347,7 +377,7 @@ def test_a_tiny_run_has_claims_rules_and_pictures(experiment: Experiment, data: 
     chosen = settings(data)
     outcomes = Outcomes(Outcome(job, result) for job in experiment.jobs(chosen) for result in job.run())
     for claim in experiment.judged(outcomes, chosen):
-        assert claim.verdict in (REPRODUCED, DIFFERS, NOT_TESTABLE)
+        assert claim.verdict in (REPRODUCED, READING, DIFFERS, NOT_TESTABLE)
         assert (claim.verdict == NOT_TESTABLE) == (claim.id in NEVER), claim.id
         assert claim.verdict == NOT_TESTABLE or claim.why.startswith("Rule: "), claim.id
         assert not re.search(r"\bnan\b|\binf\b", claim.measured), claim

@@ -65,7 +65,7 @@ MISTAKES = {
     "feed": ((*SIMULATE, "--feed", "random"), "feed: must be round_robin or key, not 'random'"),
     "estimation": (
         (*SIMULATE, "--estimation", "probe:often"),
-        "estimation: must be local, global or probe:SECONDS (such as probe:60), not 'probe:often'",
+        "estimation: must be local, global, probe:SECONDS (such as probe:60) or probe_whole:SECONDS, not 'probe:often'",
     ),
     "param that no scheme has": (
         (*SIMULATE, "--scheme", "pkg", "--param", "colour=3"),

@@ -99,7 +99,7 @@ def small_streams(draw):
     workers=st.integers(1, 8),
     sources=st.integers(1, 5),
     feed=st.sampled_from(["round_robin", "key"]),
-    estimation=st.sampled_from(["local", "global", "probe:1", "probe:7.5"]),
+    estimation=st.sampled_from(["local", "global", "probe:1", "probe:7.5", "probe_whole:7.5"]),
 )
 @settings(max_examples=25)
 def test_every_metric_is_the_naive_simulators(name, stream, workers, sources, feed, estimation):
@@ -184,10 +184,21 @@ def test_before_the_first_probe_nothing_changes():
 
 def test_a_probe_overwrites_every_estimate_with_the_true_load():
     stream = skewed(300)  # one tuple per second: a probe before each, so every source knows what the oracle knows
-    (probed,) = simulate(stream, [make("pkg", 5)], sources=3, estimation="probe:1", oracle=True)
+    (probed,) = simulate(stream, [make("pkg", 5)], sources=3, estimation="probe_whole:1", oracle=True)
     assert probed.agreement == 1.0
     (local,) = simulate(stream, [make("pkg", 5)], sources=3, oracle=True)
     assert local.agreement < 1.0
+
+
+def test_sources_that_each_close_the_whole_gap_overshoot_and_with_their_share_they_do_not():
+    """Of 5 sources each sees all of the gap, and closes it: it becomes 4 times itself, again and again."""
+    stream = Zipf(0.5, 1000, 20_000, rate=1000.0)
+    local, shared, whole = (
+        simulate(stream, [make("pkg", 5)], sources=5, estimation=e)[0].mean_imbalance_fraction
+        for e in ("local", "probe:1", "probe_whole:1")
+    )
+    assert shared < 2 * local
+    assert whole > 10 * local
 
 
 @pytest.mark.parametrize(
@@ -257,7 +268,9 @@ def test_more_sources_than_there_is_memory_for_are_refused(scheme, sources, mess
 
 @pytest.mark.parametrize("text", ["", "oracle", "probe", "probe:", "probe:x", "probe:0", "probe:-1", "local:3"])
 def test_wrong_estimations_are_refused_with_those_allowed(text):
-    message = f"estimation: must be local, global or probe:SECONDS (such as probe:60), not {text!r}"
+    message = (
+        f"estimation: must be local, global, probe:SECONDS (such as probe:60) or probe_whole:SECONDS, not {text!r}"
+    )
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
         simulate(Zipf(1, 10, 10), [make("pkg", 5)], estimation=text)
 

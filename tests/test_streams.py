@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from unskew import InputError
 from unskew.simulate import count_keys
 from unskew.streams import PUBLISHED, Drift, Evolving, Lognormal, Matched, StandIn, Zipf
+from unskew.streams.matched import expected_pairs
 from unskew.streams.stream import CHUNK
 from unskew.streams.zipf import expected_distinct, harmonic
 
@@ -194,6 +195,11 @@ def test_stand_ins_match_the_published_p1_and_expect_the_published_keys(name):
 
 
 @pytest.mark.compiled
+def test_the_stand_in_for_wikipedia_has_its_pairs_too():
+    """PKG, section 6.2, Q5: 7.2M counters where the stream is shuffled over 8 workers; printed with two digits."""
+    assert expected_pairs("WP", 8) == pytest.approx(7_200_000, rel=0.005)
+
+
 def test_the_stand_in_for_cashtags_has_its_keys_and_p1():
     counted = count_keys(StandIn("CT"))
     assert counted.tuples == 690_000

@@ -155,6 +155,8 @@ def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None
 
     Any session will do. Progress is finer where the session has a context to ask (not on Spark Connect).
     """
+    if not jobs:
+        return Outcomes()
     order = sorted(range(len(jobs)), key=lambda number: -jobs[number].cost)
     dearest_first = [jobs[number] for number in order]
 

@@ -29,10 +29,11 @@ import numpy.typing as npt
 
 from unskew.checks import require_integer, require_number
 from unskew.errors import InputError
+from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.members import Names
 from unskew.registry import register
-from unskew.schemes.porc import MOST_TUPLES, check_sent, first_with_room, send
+from unskew.schemes.porc import MOST_TUPLES, check_sent, first_with_room, has_room, send
 from unskew.worker_report import WorkerReport
 
 MOST_VIRTUAL = 2**22
@@ -52,8 +53,19 @@ class State(NamedTuple):
 
 
 @kernel
+def next_with_room(state, epsilon, key, salt):
+    """Consistent hashing with bounded loads: from the key's own bin on, in the order of a ring of equal arcs."""
+    virtual = candidate(key, salt, len(state.sent))
+    while not has_room(state, epsilon, virtual):
+        virtual = virtual + 1 if virtual + 1 < len(state.sent) else 0
+    return virtual
+
+
+@kernel
 def choose(scheme, state, key, now):
-    if scheme.keyed:
+    if scheme.ring:
+        virtual = next_with_room(state, scheme.epsilon, key, scheme.seed * SEARCH)
+    elif scheme.keyed:
         virtual = first_with_room(state, scheme.epsilon, key, scheme.seed * SEARCH)
     else:
         virtual = state.total[0] % len(state.sent)
@@ -91,6 +103,11 @@ class ConsistentGrouping(NamedTuple):
         The number of virtual workers in all, which outlives a change of workers; 0 for virtual * workers.
     seed
         Which hash functions find the virtual workers of a key.
+    ring
+        True: a tuple that finds its virtual worker full goes on to the next one, as on a consistent-hash ring with
+        equal arcs (the paper's CH), instead of to another candidate.
+    patient
+        True: a wish stays in its queue until it is served, or until the worker asks for the opposite.
 
     Examples
     --------
@@ -118,6 +135,8 @@ class ConsistentGrouping(NamedTuple):
     probe_capacity: bool = False
     total: int = 0
     seed: int = 0
+    ring: bool = False
+    patient: bool = False
 
     def check(self) -> None:
         require_integer("virtual", self.virtual, 1, MOST_VIRTUAL)
@@ -128,7 +147,8 @@ class ConsistentGrouping(NamedTuple):
         require_number("idle", self.idle, "a utilisation from 0 on", 0.0, np.inf)
         require_number("busy", self.busy, f"a utilisation from idle ({self.idle}) on, or inf", self.idle, np.inf)
         require_number("window", self.window, "seconds from 1e-09 to 1e+12", 1e-9, 1e12)
-        for name, value in {"keyed": self.keyed, "drain": self.drain, "probe_capacity": self.probe_capacity}.items():
+        for name in ("keyed", "drain", "probe_capacity", "ring", "patient"):
+            value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise InputError(f"{name}: must be True or False, not {value!r}")
 
@@ -176,6 +196,9 @@ class ConsistentGrouping(NamedTuple):
         held = np.bincount(state.holder, minlength=self.workers)[report.workers]
         wish[(wish < 0) & (held == 1)] = 0  # it keeps its last one
         turned = wish != np.sign(state.asks[report.workers])
+        if self.patient:
+            kept = (wish == 0) & ~((state.asks[report.workers] < 0) & (held == 1))
+            turned &= ~kept
         new = report.workers[turned]
         state.asks[new] = wish[turned] * (state.last[0] + 1 + np.arange(len(new)))
         state.last[0] += len(new)

@@ -4,7 +4,8 @@ from typing import NamedTuple
 
 from unskew.errors import InputError
 
-ALLOWED = "local, global or probe:SECONDS (such as probe:60)"
+ALLOWED = "local, global, probe:SECONDS (such as probe:60) or probe_whole:SECONDS"
+PROBES = ("probe", "probe_whole")
 
 
 class Estimation(NamedTuple):
@@ -14,10 +15,14 @@ class Estimation(NamedTuple):
     ----------
     kind
         ``local``: by what it sent itself (L). ``global``: all sources share one state (the oracle G). ``probe``: local,
-        and from time to time the estimate is overwritten with the true load (LP), which has no effect on a scheme that
-        estimates no load.
+        and from time to time the estimate is overwritten with this source's share of the true load (LP), that is the
+        true load over the number of sources, as in the authors' code. ``probe_whole``: with all of the true load, as
+        their text has it. Probes have no effect on a scheme that estimates no load.
     period
-        With ``probe``, the seconds of stream time between two probes.
+        The seconds of stream time between two probes.
+
+    Why the share: each of S sources closes the gap that it sees with tuples of its own. If all see the whole gap, they
+    close it S times over, and it becomes (1 - S) times itself. For S > 2 that diverges.
 
     Examples
     --------
@@ -30,7 +35,12 @@ class Estimation(NamedTuple):
     period: float = 0.0
 
     def __str__(self) -> str:
-        return f"probe:{self.period:g}" if self.kind == "probe" else self.kind
+        return f"{self.kind}:{self.period:g}" if self.kind in PROBES else self.kind
+
+    @property
+    def probes(self) -> bool:
+        """Whether sources are told the load from time to time."""
+        return self.kind in PROBES
 
 
 def parse_estimation(text: str) -> Estimation:
@@ -39,7 +49,7 @@ def parse_estimation(text: str) -> Estimation:
     Parameters
     ----------
     text
-        ``local``, ``global`` or ``probe:SECONDS``.
+        ``local``, ``global``, ``probe:SECONDS`` or ``probe_whole:SECONDS``.
 
     Examples
     --------
@@ -54,6 +64,6 @@ def parse_estimation(text: str) -> Estimation:
         seconds = float(period)
     except ValueError:
         seconds = 0.0
-    if kind != "probe" or not 1e-9 <= seconds < float("inf"):
+    if kind not in PROBES or not 1e-9 <= seconds < float("inf"):
         raise InputError(f"estimation: must be {ALLOWED}, not {text!r}")
-    return Estimation("probe", seconds)
+    return Estimation(kind, seconds)

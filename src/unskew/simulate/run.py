@@ -86,7 +86,7 @@ class Run:
         self._sampling: Sampling[tuple[Sample, Look | None]] = Sampling(setting.samples, setting.length)
         self._took_place: list[str] = []
         self._agenda = Agenda(self._items())
-        probing = setting.estimation.kind == "probe"
+        probing = setting.estimation.probes
         self._clock = Clock() if setting.queues is not None or setting.events or probing else None
         self._seconds = 0.0
 
@@ -105,7 +105,7 @@ class Run:
             items += [Numbered(numbered), Timed(timed)]
         if self._migration is not None:
             items.append(EveryTuples(self._routers[0].scheme.replan_every, self._replan))  # type: ignore[attr-defined]
-        if self._setting.estimation.kind == "probe" and self._routers[0].estimates_load:
+        if self._setting.estimation.probes and self._routers[0].estimates_load:
             items.append(Probe(self._setting.estimation.period, self._probe))
         return items
 
@@ -181,8 +181,9 @@ class Run:
     # ---------------------------------------------------------------- what happens between two tuples
 
     def _probe(self) -> None:
-        """Tell every source the true load."""
-        known = self._load.known
+        """Tell every source the true load, or its share of it."""
+        shared = self._setting.estimation.kind == "probe"
+        known = self._load.known // (len(self._routers) if shared else 1)
         for router in self._routers:
             router.probe(known)
 

@@ -65,7 +65,8 @@ def simulate(
         How tuples enter the sources: in turn ("round_robin"), or by hash ("key") of the source vertex, or of the key
         where the stream has no vertices.
     estimation
-        What sources know of the load: "local" (what they sent themselves), "global" (an oracle) or "probe:SECONDS".
+        What sources know of the load: "local" (what they sent themselves), "global" (an oracle), "probe:SECONDS"
+        or "probe_whole:SECONDS", see `Estimation`.
     replicas
         Whether to count keys and replicas, which takes memory for every key.
     oracle

@@ -8,22 +8,26 @@ where workloads change by the hour. With n workers it is n/10 minutes, so that a
 window to judge by.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from unskew import Hash, Shuffle
 from unskew.experiments.cg.setup import EPSILON, KG, SG, WP, Kinds
 from unskew.plots import COLOURS, new_figure
 from unskew.schemes.cg import ConsistentGrouping
 from unskew.simulate import Queues, Result
-from unskew.streams import Stream
+from unskew.streams import CHUNK, Chunk, Stream
 
 CG = "CG"
 RATE = WP.tuples / WP.seconds  # tuples per second
 TARGET = 0.8  # utilisation of all machines together
 MINUTE, HOUR = 60.0, 3600.0
-SAMPLES = 200  # of all of WP: windows of 65,536 tuples, a bit over 4 minutes, in which chance evens out
+# Windows of 65,536 tuples, a bit over 4 minutes, in which chance evens out
 WINDOW = 65_536
+PER_MINUTE = 16_384  # tuples: about t0
 
 # Rules that several claims share, fixed before the grid was run. A machine at 80 % has a headroom of 0.2: with an
 # imbalance above that its queue grows without end, so that is high; half of it is what is called near zero.
@@ -53,8 +57,10 @@ ALL_ALIKE = Machines(0, 1.0)
 UNEQUAL = Machines(3, 5.0)  # Figs. 10, 12 and 13
 
 
-def queues_of(machines: Machines, workers: int) -> Queues:
-    return Queues(rate=RATE, capacity=machines.capacity(workers))
+def queues_of(machines: Machines, workers: int, own_times: bool = False, delay: float = 0.0) -> Queues:
+    """Tuples come at an even pace, or at the times of the stream."""
+    rate = None if own_times else RATE
+    return Queues(rate=rate, capacity=machines.capacity(workers), feedback_delay=delay)
 
 
 def window_for(workers: int) -> float:
@@ -68,12 +74,45 @@ def grouping(workers: int, virtual: int = 10, **more: Any) -> ConsistentGrouping
     return ConsistentGrouping(workers, virtual, **options)
 
 
+def as_in_code(workers: int, virtual: int = 10, **more: Any) -> ConsistentGrouping:
+    """CG as in the authors' public code: utilisation is what was executed, and wishes stay until they are served."""
+    return grouping(workers, virtual, drain=True, patient=True, **more)
+
+
+CODE_READING = (
+    "as in the authors' public code, utilisation is what was executed over what could have been (the text has what was "
+    "assigned), and a wish stays in its queue until it is served"
+)
+SWING = 0.2  # of the daily cycle: the rate is 1 +- SWING times the mean (ours: WP's own peaks cannot be had)
+CYCLE_READING = f"arrivals follow a daily cycle of plus and minus {100 * SWING:.0f} % (ours; WP's own cannot be had)"
+
+
+@dataclass(frozen=True)
+class Daily(Stream):
+    """Another stream whose tuples come in a daily cycle: most at 6 h, fewest at 18 h, as many in a day as before."""
+
+    stream: Stream
+
+    @property
+    def length(self) -> int | None:
+        return self.stream.length
+
+    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
+        day = np.linspace(0.0, WP.seconds, 14_401)
+        turn = 2 * np.pi / WP.seconds
+        shares = (day + SWING / turn * (1 - np.cos(turn * day))) / WP.seconds  # of the day's tuples, until then
+        for chunk in self.stream.chunks(size):
+            days = chunk.times / WP.seconds
+            times = np.interp(days % 1.0, shares, day) + np.floor(days) * WP.seconds
+            yield chunk._replace(times=times)
+
+
 THREE: Kinds = {KG: Hash, SG: Shuffle, CG: grouping}
 
 
-def samples_for(stream: Stream) -> int:
+def samples_for(stream: Stream, window: int = WINDOW) -> int:
     """As many that windows are about as long as on WP, but at least 40."""
-    return max(40, min(SAMPLES, (stream.length or 0) // WINDOW))
+    return max(40, (stream.length or 0) // window)
 
 
 class Window(NamedTuple):

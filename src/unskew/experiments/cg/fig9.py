@@ -19,7 +19,7 @@ from unskew.experiments.cg.cluster import (
 from unskew.experiments.cg.setup import BALANCED, KG, KINDS, PKG, POTC, SG, Kinds, shown, wikipedia, wp_label
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Outcomes
-from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, not_testable
+from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 
 WORKERS = 10
 NEARLY_PERFECT = (PKG, POTC, SG)
@@ -87,12 +87,6 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
             f"Rule: differences of queues and latencies at most {100 * LOW:g} % of KG's and an imbalance of "
             f"utilisation of at most {BALANCED:g}, at every sample. They cannot be exactly 0: a worker that has just "
             "got a tuple has one more than the next.",
-        ),
-        not_testable(
-            "fig14",
-            "on a Storm cluster of equal machines PKG, SG and CG have more throughput and less latency than KG on TW",
-            "memory KG 7 %, PKG and CG 8.5 %, SG 14 %",
-            "It is measured on a Storm cluster of 8 machines that is not at hand. Fig. 9 is its simulated counterpart.",
         ),
     ]
 

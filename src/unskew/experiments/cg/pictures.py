@@ -4,14 +4,17 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from unskew.experiments.cg.cluster import CG
-from unskew.experiments.cg.setup import KINDS, PORC, Cell
+from unskew.experiments.cg.setup import CH_SPREAD, CH_WORKERS, KINDS, PORC, Cell
 from unskew.plots import COLOURS, new_figure
 
 MARKERS = ("o", "s", "^", "D", "v", "x", "P", "*")
 
 
 # a scheme looks the same in every figure; CG as PoRC, which it stands for
-PLACES = {name: place for place, name in enumerate(KINDS)} | {CG: list(KINDS).index(PORC)}
+PLACES = {name: place for place, name in enumerate(KINDS)} | {
+    CG: list(KINDS).index(PORC),
+    CH_WORKERS: list(KINDS).index(CH_SPREAD),
+}
 
 
 class Row(NamedTuple):

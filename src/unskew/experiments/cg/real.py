@@ -99,7 +99,7 @@ def _claims_on(outcomes: Outcomes, name: str, settings: Settings) -> list[Findin
     cells = cells_of(_dealt(outcomes, name), KINDS)
     ratios = [cell.memory(PORC) / cell.memory(PKG) for cell in cells]
     return [
-        Finding(*bound, bounded_measured(excess), verdict(excess.none), BOUND_RULE),
+        Finding(*bound, bounded_measured(excess), verdict(excess.none), BOUND_RULE, by_construction=True),
         Finding(
             *memory,
             "; ".join(

@@ -7,7 +7,7 @@ so does hashing's imbalance grow "linearly with the increase in the number of wo
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from unskew import Hash, PartialKey, Scheme, Shuffle
 from unskew.experiments.grid import Job, Outcomes, max_over_mean
@@ -15,6 +15,7 @@ from unskew.experiments.paper import Settings
 from unskew.experiments.words import size
 from unskew.ring import VIRTUAL_NODES
 from unskew.schemes.bounded import BoundedLoads
+from unskew.schemes.cg import ConsistentGrouping
 from unskew.schemes.porc import RandomChoices
 from unskew.schemes.random_two import RandomTwo
 from unskew.simulate import Result
@@ -27,13 +28,23 @@ WHOLE_WP, QUICK_WP = WP.tuples, 2_200_000
 
 Kinds = Mapping[str, Callable[[int], Scheme]]  # a scheme's name in the paper -> the scheme for a number of bins
 KG, PKG, POTC, PORC, CH, SG = "KG", "PKG", "PoTC", "PoRC", "CH", "SG"
-CH_SPREAD = f"CH, {VIRTUAL_NODES} nodes per bin"  # ours: what makes a consistent-hash ring even
+CH_SPREAD = f"CH, {VIRTUAL_NODES} nodes per bin"  # ours: bins of many small arcs, so that any bin may come next
+CH_WORKERS = "CH, bound per worker"  # the other reading of Fig. 8: 10 nodes per worker on a ring of uneven arcs
+# No worker is ever busy or idle: virtual workers stay where they are.
+NOBODY_ASKS: dict[str, Any] = {"idle": 0.0, "busy": float("inf")}
+
+
+def on_ring(workers: int, virtual: int = 1) -> ConsistentGrouping:
+    """CH: equal arcs of a ring, each with a bound of its own; who finds his full goes to the next."""
+    return ConsistentGrouping(workers, virtual, EPSILON, ring=True, **NOBODY_ASKS)
+
+
 KINDS: Kinds = {
     KG: Hash,
     PKG: PartialKey,
     POTC: RandomTwo,
     PORC: partial(RandomChoices, epsilon=EPSILON),
-    CH: partial(BoundedLoads, epsilon=EPSILON, virtual_nodes=1),
+    CH: on_ring,
     CH_SPREAD: partial(BoundedLoads, epsilon=EPSILON, virtual_nodes=VIRTUAL_NODES),
     SG: Shuffle,
 }
