@@ -57,6 +57,16 @@ def test_the_numbers_of_choosing_are_those_of_its_commands(words, table, capsys,
             assert float(shown) == pytest.approx(runs[row[0]][FIELDS[column]], rel=0.03), f"{row[0]}: {column}"
 
 
+PAGES = sorted(page.relative_to(ROOT) for page in ROOT.glob("docs/schemes/*.md"))
+OF_PAGES = [words for page in PAGES for words in commands(str(page)) if words[0] == "unskew"]
+
+
+@pytest.mark.parametrize("words", OF_PAGES, ids=lambda words: words[-3])
+@pytest.mark.compiled
+def test_the_commands_on_the_pages_of_schemes_run(words, capsys, monkeypatch):
+    assert runner(capsys, monkeypatch)(*words[1:]).status == 0
+
+
 def test_choosing_names_every_scheme():
     page = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
     decisions, numbers = page.split("## The numbers")
