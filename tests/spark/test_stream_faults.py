@@ -281,7 +281,11 @@ def main(folder: Path, master: str, seconds: float) -> None:
         "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # it does not live long
     }
     if seconds:
-        settings |= {"spark.sql.streaming.minBatchesToRetain": 10, "spark.driver.memory": "600m"}
+        settings |= {
+            "spark.sql.streaming.minBatchesToRetain": 10,
+            "spark.sql.streaming.fileSource.log.cleanupDelay": "10s",  # by default Spark keeps its own for ten minutes
+            "spark.driver.memory": "600m",
+        }
     builder = SparkSession.builder.master(master).config(map={name: str(value) for name, value in settings.items()})
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
