@@ -137,12 +137,13 @@ def test_cutting_the_stream_changes_no_message(cut):
     assert parts.latency_mean == whole.latency_mean
 
 
-def test_bounded_queues_give_the_same_answer_however_the_stream_is_cut():
+@pytest.mark.parametrize("delay", [0.0, 3.0])
+def test_bounded_queues_give_the_same_answer_however_the_stream_is_cut(delay):
     numbers, costs = (np.arange(400) ** 2 % 23).tolist(), [POWERS[i % 5] for i in range(400)]
     results = []
     for cut in (400, 7, 1):
         stream = Given(tuple(numbers), cut=cut, costs=tuple(costs))
-        queues = Queues(rate=2.0, bound=5)
+        queues = Queues(rate=2.0, bound=5, feedback_delay=delay)
         (result,) = simulate(stream, [make("posg", 3, **SMALL)], queues=queues)
         results.append((result.messages, result.load, result.latency_mean, result.stalled))
     assert results[0] == results[1] == results[2]
