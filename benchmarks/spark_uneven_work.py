@@ -13,7 +13,7 @@ Verdicts, written down before the first run: (a) makespan and mean completion ti
 k from 2 to 10 (published: completion 1.37 times as fast on average, 1.16 times at k = 10); (b) the busiest worker
 within 1.05 of the lower bound; (c) within 1.10 of the lower bound again in the second micro-batch after the change.
 
-    python benchmarks/spark_uneven_work.py [--quick]
+    python benchmarks/spark_uneven_work.py [--quick | --exact]
 """
 
 import argparse
@@ -30,7 +30,11 @@ from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
 from timing import console
+from unskew import key_ids
+from unskew.longest_first import longest_first
+from unskew.sketches.mean_costs import learn, mean_costs_of, new_mean_costs
 from unskew.spark import LearnedCosts, map_balanced
+from unskew.spark.learned_costs import COLUMNS, ROWS
 from unskew.spark.local import local_spark
 from unskew.streams import Zipf
 
@@ -50,16 +54,15 @@ def nap(batches: Batches) -> Batches:
 
     context = TaskContext.get()
     assert context is not None
-    began, late = None, 0.0
+    began = None
     for batch in batches:
         costs, finished = batch["cost"].to_numpy(), np.empty(batch.num_rows)
-        due = time.time() - late
+        due = time.time()
         began = began or due
         for row, cost in enumerate(costs):
             due += cost / 1000
             time.sleep(max(0.0, due - time.time()))  # a nap that took too long makes the next one shorter
             finished[row] = due
-        late = max(0.0, time.time() - due)
         worker = np.full(batch.num_rows, context.partitionId(), np.int32)
         first = np.full(batch.num_rows, began)
         yield pa.RecordBatch.from_arrays([pa.array(each) for each in (worker, finished, first, costs)], SCHEMA_NAMES)
@@ -195,6 +198,29 @@ def documents(spark: SparkSession, seconds: float, rounds: int) -> None:
     console.print(table)
 
 
+def exact_times(rows: int = 1000, batches: int = 20, before: int = 20_000) -> None:
+    """(a) without Spark, with exact times: what learning can be worth where a nap takes as long as it should."""
+    of_entity = np.random.default_rng(7).integers(0, 3, ENTITIES + 1)
+    sketches, history = new_mean_costs(ROWS, COLUMNS), entities(before, 1000)
+    learn(sketches, key_ids(history), 1.0, CLASSES[of_entity[history]])
+    table = Table(
+        "k", "round robin", "learnt", "told", title=f"(a) with exact times, {rows:,} rows: over the lower bound"
+    )
+    for workers in range(2, 11):
+        over: dict[str, list[float]] = {"round robin": [], "learnt": [], "told": []}
+        for number in range(batches):
+            keys = entities(rows, number)
+            costs = CLASSES[of_entity[keys]]
+            in_turn = np.random.default_rng(number).permutation(rows) % workers
+            estimated = longest_first(mean_costs_of(sketches, key_ids(keys)), workers).workers
+            known = longest_first(costs, workers).workers
+            bound = max(costs.sum() / workers, costs.max())
+            for name, chosen in (("round robin", in_turn), ("learnt", estimated), ("told", known)):
+                over[name].append(np.bincount(chosen, costs, workers).max() / bound)
+        table.add_row(str(workers), *(f"{np.mean(each):.3f}" for each in over.values()))
+    console.print(table)
+
+
 def change(spark: SparkSession, rows: int, history: Path) -> None:
     table = Table("micro-batch", "costs, ms", "round robin", "learnt", title="(c) busiest worker over the lower bound")
     costs = [CLASSES] * 3 + [AFTER] * 4
@@ -206,6 +232,7 @@ def change(spark: SparkSession, rows: int, history: Path) -> None:
 
 def main(rows: int = 1000, batches: int = 5, seconds: float = 60.0, rounds: int = 3, before: int = 20_000) -> None:
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    exact_times()
     settings = {"spark.master": f"local[{W}]"}  # task threads that mostly sleep
     with tempfile.TemporaryDirectory(prefix="unskew-bench-") as folder, local_spark(Path(folder), settings) as spark:
         run(lambda: round_robin(micro_batch(spark, 64, 0, CLASSES / 25), W), W)  # Python starts
@@ -219,4 +246,8 @@ def main(rows: int = 1000, batches: int = 5, seconds: float = 60.0, rounds: int 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
+    parser.add_argument("--exact", action="store_true", help="only the forecast with exact times, without Spark")
+    if parser.parse_args().exact:
+        exact_times()
+        raise SystemExit
     main(*((400, 3, 20.0, 2) if parser.parse_args().quick else ()))
