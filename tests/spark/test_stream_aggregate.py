@@ -2,6 +2,7 @@
 
 import math
 import sys
+import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -188,8 +189,7 @@ def test_a_key_without_rows_is_forgotten_after_its_ttl(
     for _ in range(2):
         feed.put(table([0.0] * 10, ["seldom"] * 10))
         query.processAllAvailable()
-        query.exception()
-        spark.sparkContext._jvm.Thread.sleep(1500)  # type: ignore[union-attr]
+        time.sleep(1.5)
     query.stop()
     assert rows_of(results(spark, tmp_path / "ttl").drop("batch")) == [("seldom", 10), ("seldom", 10)]
 

@@ -5,6 +5,9 @@ A group of ``transformWithState`` costs milliseconds per micro-batch, so keys ar
 table of states in the store, by window where there are windows. All buckets of a group that got rows are merged at
 once.
 
+A key that is too old is forgotten when its bucket gets rows: not by a timer, for which Spark would run batches without
+rows all the time.
+
 These numbers, and the hash, are part of every checkpoint. The number of workers is not.
 """
 
@@ -30,7 +33,7 @@ from unskew.spark.windows import WINDOW, Windows, microseconds
 
 GROUPS, BUCKETS = 32, 8  # groups, and buckets of each
 BUCKET, START, TOUCHED = f"{OURS}bucket", f"{OURS}start", f"{OURS}touched"
-GROUP, TIME, CHUNK = "group", "time", "chunk"  # Spark renames what begins with an underscore
+GROUP, TIME, CHUNK, NOW = "group", "time", "chunk", "now"  # Spark renames what begins with an underscore
 TIMELESS, TIMED = f"{GROUP} int, {CHUNK} binary", f"{GROUP} int, {CHUNK} binary, {TIME} timestamp"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -65,11 +68,12 @@ def merge_in_python(
     chunks = place(_in_chunks(phases, pane), TIMELESS if windows is None else TIMED)
     if windows is not None and windows.watermark is not None:
         chunks = chunks.withWatermark(TIME, windows.watermark)
+    if ttl is not None:  # the time of the micro-batch, which is the same if it runs again
+        chunks = chunks.withColumn(NOW, F.unix_millis(F.current_timestamp()))
     ends = windows is not None and windows.watermark is not None
     processor = Merging(phases, list(names), pane, windows, ttl)
-    time_mode = "EventTime" if ends else "ProcessingTime" if ttl else "None"
     finished = chunks.groupBy(GROUP).transformWithStateInPandas(
-        processor, f"{CHUNK} binary", "Append" if ends else "Update", time_mode
+        processor, f"{CHUNK} binary", *(("Append", "EventTime") if ends else ("Update", "None"))
     )
     result = processor.result_schema
     return map_in_arrow(finished, _out_of_chunks(arrow_schema(result)), result)
@@ -101,12 +105,13 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
         self._states = handle.getMapState("states", "start bigint, bucket int", "chunk binary")
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
-        new = pa.concat_tables([_table(chunk) for part in rows for chunk in part[CHUNK]])
+        parts = list(rows)
+        new = pa.concat_tables([_table(chunk) for part in parts for chunk in part[CHUNK]])
         if self._pane:
             new = self._in_windows(new, timerValues.getCurrentWatermarkInMs() * 1000 if self._ends else None)
         if not len(new):
             return
-        now = timerValues.getCurrentProcessingTimeInMs() if self._ttl is not None else 0
+        now = 0 if self._ttl is None else int(parts[0][NOW].iloc[0])
         if self._ttl is not None:
             touched = pa.StructArray.from_arrays([pa.array(np.full(len(new), now))], ["0"])
             new = new.append_column(STATE.format(len(self._merged) - 1), touched)
@@ -118,14 +123,13 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
         if old:
             states.merge(pa.concat_tables(old))
         self._save(states.partials(), places)
-        self._wake_up(key, new, now)
-        if not self._ends:
+        if self._ends:  # have Spark call when the windows end
+            for start in np.unique(new[START].to_numpy()).tolist():
+                self._handle.registerTimer(-(-(start + self._window) // 1000))
+        else:
             yield from self._finished(states, changed)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
-        if self._ttl is not None:
-            self._forget(timerValues.getCurrentProcessingTimeInMs(), self._ttl)
-            return
         due = expiredTimerInfo.getExpiryTimeInMs() * 1000 - self._window
         over = [place for place in self._states.keys() if place[0] <= due]  # noqa: SIM118  (not a dict)
         if not over:
@@ -164,33 +168,12 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
                 inside = pc.and_(inside, pc.equal(partials[START], start))
             self._states.updateValue((start, bucket), (_bytes(partials.filter(inside)),))
 
-    def _wake_up(self, key: Any, new: pa.Table, now: int) -> None:
-        """Have Spark call when windows end, or when the first keys may be forgotten."""
-        if self._ends:
-            for start in np.unique(new[START].to_numpy()).tolist():
-                self._handle.registerTimer(-(-(start + self._window) // 1000))
-        elif self._ttl is not None and next(iter(self._handle.listTimers()), None) is None:
-            self._handle.registerTimer(now + self._ttl)
-
     def _fresh(self, table: pa.Table, now: int) -> pa.Table:
         """The states that are not too old."""
         if self._ttl is None:
             return table
         touched = pc.struct_field(table[STATE.format(len(self._merged) - 1)], 0)
         return table.filter(pc.greater(touched, now - self._ttl))
-
-    def _forget(self, now: int, ttl: int) -> None:
-        """Take out all keys that had no rows for so long, and come back while there are others."""
-        left = False
-        for place in list(self._states.keys()):
-            fresh = self._fresh(_table(self._states.getValue(place)[0]), now)
-            left = left or len(fresh) > 0
-            if len(fresh):
-                self._states.updateValue(place, (_bytes(fresh),))
-            else:
-                self._states.removeKey(place)
-        if left:
-            self._handle.registerTimer(now + ttl)
 
     def _finished(self, states: States, rows: int) -> Iterator[Any]:
         import pandas as pd
