@@ -38,7 +38,7 @@ def test_reproduce_writes_everything_and_prints_the_claims(spark: SparkSession, 
     assert result.exit_code == 0
     printed = json.loads(result.stdout)
     assert printed == json.loads((out / "claims.json").read_text(encoding="utf-8"))
-    assert {claim["id"] for claim in printed["claims"]} == {"section5-idle", "section5-imbalance"}
+    assert {claim["id"] for claim in printed["claims"]} == {"section5-idle", "section5-imbalance", "section5-theorem"}
     assert {claim["command"] for claim in printed["claims"]} == {"unskew reproduce pkg --only section5 --quick"}
     assert (out / "results.md").read_text(encoding="utf-8") == Evaluation.from_json(result.stdout).markdown()
     assert (out / "index.html").exists()

@@ -77,6 +77,7 @@ def _bound(outcomes: Outcomes) -> Finding:
         f"{broken} of {checked} runs below the bound; {close} of them less than 0.02 above it",
         verdict(checked > 0 and not broken),
         "Rule: no run with p1 > 2/W is below the bound by more than chance (three standard deviations of p1).",
+        by_construction=True,
     )
 
 

@@ -105,6 +105,7 @@ def _bound(outcomes: Outcomes) -> Finding:
         verdict(not broken),
         "Rule: no run with p1 > 2/W is below the bound, with p1 the hottest key's share of this very stream. It must "
         "hold: two workers have all tuples of that key.",
+        by_construction=True,
     )
 
 
