@@ -121,8 +121,8 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
             "fig6",
             figure,
             "Share of tuples that sources with local knowledge send elsewhere than an oracle would (ZF, 10,000 "
-            "keys, 5 workers; mean and range over hash functions). They keep the balance by other decisions, not by "
-            "the same ones.",
+            "keys, 5 workers; at both ends mean and range over hash functions). They keep the balance by other "
+            "decisions, not by the same ones.",
         )
     ]
 
