@@ -32,9 +32,11 @@ from unskew.spark import (
     LearnedCosts,
     aggregate,
     apply_split,
+    apply_whole,
     cost_report,
     map_balanced,
     plan_for,
+    rebalance,
     repartition,
     salted,
     skew_report,
@@ -112,6 +114,12 @@ def test_work_is_balanced_whether_its_cost_is_told_or_learnt(got: dict[str, Any]
     assert got["cost report"]["rows"] == ROWS
 
 
+def test_keys_stay_whole_however_they_are_placed(got: dict[str, Any]) -> None:
+    assert got["apply_whole"] == got["plain"]
+    assert got["apply_whole, rebalanced"] == got["plain"]
+    assert 0 < got["moved"] < ROWS / 2
+
+
 def test_nothing_warns(got: dict[str, Any]) -> None:
     assert got["warned"] == []
 
@@ -177,6 +185,18 @@ def streamed(spark: SparkSession) -> dict[str, Any]:
     }
 
 
+def whole_answers(df: Any, sorted_rows: Any) -> dict[str, Any]:
+    """Of `apply_whole` and `rebalance`."""
+    schema = "word string, n long, total long"
+    first = rebalance(df, "word", W)
+    more = rebalance(df, "word", W + 1, previous=first.plan)
+    return {
+        "apply_whole": sorted_rows(apply_whole(df, "word", part, schema, W, sort="row")),
+        "apply_whole, rebalanced": sorted_rows(apply_whole(df, "word", part, schema, W + 1, plan=more.plan)),
+        "moved": more.rows_moved,
+    }
+
+
 def main() -> dict[str, Any]:
     spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
     df = spark.createDataFrame(TABLE)
@@ -218,6 +238,7 @@ def main() -> dict[str, Any]:
             "stream": streamed(spark),
             "report": skew_report(df, "word", W).to_dict(),
             **work_answers(df),
+            **whole_answers(df, sorted_rows),
             "warned": [str(w.message) for w in warned if w.filename == __file__],
         }
     spark.stop()
