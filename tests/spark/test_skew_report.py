@@ -182,7 +182,10 @@ def test_what_the_doctor_cannot_do_is_one_line(words: DataFrame, run, tmp_path: 
         ),
         ((tmp_path / "words", "--workers", 0), "workers: must be an integer from 1"),
         ((tmp_path / "words", "--sample", 2), "sample: must be a share"),
-        ((tmp_path / "words", "--for", "fun"), "for: must be one of aggregate, whole, merge, python, stateful, join, not 'fun'"),
+        (
+            (tmp_path / "words", "--for", "fun"),
+            "for: must be one of aggregate, whole, merge, python, stateful, join, not 'fun'",
+        ),
         ((tmp_path / "words", "--key", "nope"), "keys: 'nope' is not a column; allowed are word, n"),
         ((tmp_path / "words", "--out", tmp_path), "must end in .html"),
     ]:
