@@ -182,9 +182,9 @@ def test_what_a_crashed_worker_had_is_not_moved():
     assert moved["remove"] > moved["crash"]
 
 
-def test_there_is_no_oracle_of_a_table():
-    with pytest.raises(InputError, match=r"^oracle: a scheme that moves keys has none"):
-        simulate(Zipf(1.0, 10, 100), [Partitioner(4)], oracle=True)
+def test_sources_that_share_a_table_decide_as_the_oracle_does():
+    (result,) = simulate(Zipf(1.0, 10, 100), [Partitioner(4, every=20)], sources=3, oracle=True)
+    assert result.agreement == 1.0
 
 
 # ---------------------------------------------------------------- as a plan

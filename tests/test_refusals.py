@@ -65,7 +65,7 @@ def test_wrong_workers_are_refused_with_the_rule_and_the_value(name, workers):
 @every_scheme
 def test_wrong_parameters_are_refused_by_name_rule_and_value(name):
     for parameter, default in SCHEMES[name].parameters.items():
-        for wrong in ("nonsense", None, -1, *[0.5] * isinstance(default, int)):
+        for wrong in ("nonsense", None, -2, *[0.5] * isinstance(default, int)):
             with pytest.raises(InputError, match=rf"^{parameter}: must be .*, not {re.escape(repr(wrong))}$"):
                 make(name, 10, **{parameter: wrong})
 

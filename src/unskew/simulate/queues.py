@@ -145,7 +145,7 @@ class Queues:
     >>> for result in simulate(Zipf(1.0, 1000, 24_000), [make("shuffle", 16), make("fish", 16)], queues=queues):
     ...     print(f"{result.scheme}: all done after {result.makespan:.0f} s, p99 latency {result.latency_p99:.0f} s")
     shuffle: all done after 1501 s, p99 latency 491 s
-    fish: all done after 1003 s, p99 latency 4 s
+    fish: all done after 1004 s, p99 latency 5 s
     """
 
     rate: float | None = None

@@ -57,7 +57,7 @@ class Run:
         names = names_needed(scheme.workers, setting.events, setting.queues)
         shared = setting.estimation.kind == "global" or can(scheme, Replanning)
         self._routers = [Router(scheme, source=source) for source in range(1 if shared else setting.sources)]
-        self._oracle = Router(scheme) if setting.oracle else None
+        self._oracle = Router(scheme) if setting.oracle and not can(scheme, Replanning) else None
         self._agreed = 0  # tuples on which the sources decided as the oracle did
         self._crew = Crew(scheme.workers)
         self._load = Load(scheme.workers, names)
@@ -78,8 +78,6 @@ class Run:
             self._messaging = Messaging(self._routers, self._queues.workers, half, setting.queues.feedback_delay)
         self._migration = None
         if can(scheme, Replanning):
-            if setting.oracle:
-                raise InputError("oracle: a scheme that moves keys has none: all its sources share one table")
             seconds = 0.0 if setting.queues is None else setting.queues.migration
             self._migration = Migration(self._routers[0], seconds, names)
         rehearse(scheme, setting.events, None if self._queues is None else self._queues.rate)
@@ -168,6 +166,8 @@ class Run:
                     tickets[mine] = sent
         if self._oracle is not None:
             self._agreed += int((chosen == self._oracle.route(part.ids, part.times, part.costs)).sum())
+        elif self._setting.oracle:  # the sources share one table, which is the oracle's too
+            self._agreed += len(chosen)
         return chosen, tickets
 
     def _senders(self, part: Tuples) -> Sources:
@@ -263,8 +263,8 @@ class Run:
             replicas_over_kg=None if replicas is None or keys is None else replicas / max(1, len(keys)),
             replicas_lower_bound=bound,
             replicas_over_lower_bound=None if replicas is None or bound is None else replicas / max(1, bound),
-            agreement=None if self._oracle is None else self._agreed / max(1, tuples),
-            jaccard=None if self._oracle is None else self._agreed / max(1, 2 * tuples - self._agreed),
+            agreement=None if not self._setting.oracle else self._agreed / max(1, tuples),
+            jaccard=None if not self._setting.oracle else self._agreed / max(1, 2 * tuples - self._agreed),
             seconds=seconds,
             tuples_per_second=tuples / seconds if seconds else 0.0,
             stream_seconds=stream_seconds,
