@@ -12,7 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from unskew import SCHEMES, InputError, OffGreedy, PartialKey, Plan, Router, key_ids
 from unskew.spark import SALT, key_id, salted
 
-ONLINE = sorted(name for name, entry in SCHEMES.items() if not entry.offline)
+ONLINE = sorted(name for name, entry in SCHEMES.items() if "online" in entry.modes)
 ROWS = 30_000
 WORDS = pa.array([None if k == 3 else f"word-{k}" for k in np.random.default_rng(1).zipf(1.5, ROWS) % 2000])
 
