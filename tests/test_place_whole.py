@@ -57,6 +57,7 @@ def test_other_frequencies_are_refused():
         place_whole(4, {})
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_plans_of_the_constructions_keep_every_key_whole(name):
     frequencies = measured(zipf(40_000, 400, 0.8), 8)

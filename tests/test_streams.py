@@ -200,6 +200,7 @@ def test_the_stand_in_for_wikipedia_has_its_pairs_too():
     assert expected_pairs("WP", 8) == pytest.approx(7_200_000, rel=0.005)
 
 
+@pytest.mark.compiled
 def test_the_stand_in_for_cashtags_has_its_keys_and_p1():
     counted = count_keys(StandIn("CT"))
     assert counted.tuples == 690_000
