@@ -213,3 +213,14 @@ def test_rows_without_content_are_dealt_in_turn(spark: SparkSession, feed: Feed,
     query.stop()
     assert (found[0]["max_over_mean"], results(spark, checkpoint).count()) == (W, 2 * ROWS)
     assert found[1]["max_over_mean"] < 1.1
+
+
+def test_however_counts_are_rounded_a_plan_can_be_made_of_them() -> None:
+    """Parts of rows at each worker never add up to more than all rows."""
+    fading, chance = FadingCounts(0.3), np.random.default_rng(0)
+    for _ in range(50):
+        home = chance.integers(0, 1000, 64)
+        fading.add(Frequencies(key_ids(["the"]), [int(home[0])], tuples=int(home.sum()), home_load=home))
+        load = fading.frequencies().home_load
+        assert load is not None
+        assert 0 <= fading.frequencies().tuples - load.sum() <= len(home)

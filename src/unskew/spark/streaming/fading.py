@@ -39,7 +39,7 @@ class FadingCounts:
     def frequencies(self) -> Frequencies:
         """All of it, in thousandths of a row."""
         counts = np.array([round(FINE * count) for count in self._counts.values()], np.int64)
-        home = None if self._home is None else np.rint(FINE * self._home).astype(np.int64)
+        home = None if self._home is None else (FINE * self._home).astype(np.int64)
         tuples = max(round(FINE * self._tuples), int(counts.sum()))
         return Frequencies(np.array(list(self._counts), np.uint64), counts, tuples, home_load=home)
 
