@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from unskew.errors import InputError
 from unskew.hashing import NULL_KEY_ID, salts_for
 from unskew.spark.frames import free_name, setting
+from unskew.spark.keys import partition_of
 
 ANCHOR = "__unskew_anchor"
 LOCALITY = "spark.shuffle.reduceLocality.enabled"
@@ -32,7 +33,7 @@ def repartition_at_anchors(df: DataFrame, workers: int, *by: Column | str) -> Da
     # Should the table not be in the cache when this runs, the join would have two plain shuffles below it, and Spark
     # would choose another number of partitions for both. The condition, which always holds, keeps one from being plain.
     anchors = _cache_anchors(spark, workers).withColumnRenamed(ANCHOR, anchor).where(F.spark_partition_id() >= 0)
-    worker = F.pmod(F.hash(*by), F.lit(workers))
+    worker = partition_of(workers, *by)
     placed = df.withColumn(anchor, _anchor_of(worker, workers)).repartition(workers, anchor)
     return placed.hint("shuffle_hash").join(anchors.hint("shuffle_hash"), anchor).drop(anchor)
 

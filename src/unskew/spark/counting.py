@@ -15,7 +15,7 @@ from unskew.checks import is_number
 from unskew.errors import InputError
 from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
 from unskew.spark.frames import column, count_of
-from unskew.spark.keys import key_columns, key_id, shown_key
+from unskew.spark.keys import key_columns, key_id, partition_of, shown_key
 from unskew.spark.worker_counts import MOST_COUNTED, count_workers, load_in
 
 OLDEST = 1e6  # epochs: what is older counts for nothing anyway, and fits an integer
@@ -76,7 +76,7 @@ def count_keys(df: DataFrame, keys: str | Sequence[str], workers: int) -> Freque
 def counting(columns: list[Column], workers: int, most: int) -> list[Column]:
     """What Spark aggregates to find the `most` frequent keys; `frequencies_in` reads the row that comes out."""
     top = F.call_function("approx_top_k", key_id(*columns), F.lit(most), F.lit(most * COUNTERS_PER_KEY))
-    home = F.pmod(F.hash(*columns, F.lit(0)), F.lit(workers))
+    home = partition_of(workers, *columns, F.lit(0))
     return [top.alias("top"), count_workers(home, workers).alias("home"), F.count(F.lit(1)).alias("rows")]
 
 
@@ -108,7 +108,7 @@ def count_keys_with_decay(df: DataFrame, keys: str | Sequence[str], workers: int
     epochs = F.least((F.lit(latest) - times) / F.lit(float(decay.epoch)), F.lit(OLDEST))
     weight = F.coalesce(F.pow(F.lit(float(decay.alpha)), F.floor(epochs)), F.lit(0.0))  # 0 ** 0 is 1
     columns = key_columns(df, keys)
-    home = F.pmod(F.hash(*columns, F.lit(0)), F.lit(workers)) if workers <= MOST_COUNTED else F.lit(0)
+    home = partition_of(workers, *columns, F.lit(0)) if workers <= MOST_COUNTED else F.lit(0)
     weighed = df.select(key_id(*columns).alias("id"), home.alias("home"), weight.alias("weight"))
     found = weighed.groupBy("id").agg(F.sum("weight").alias("weight"))
     rows = found.orderBy(F.desc("weight"), "id").limit(MOST_HOT_KEYS).collect()

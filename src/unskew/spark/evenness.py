@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 
 from unskew.plan import Plan
 from unskew.spark.dealing import Dealing
-from unskew.spark.keys import key_id
+from unskew.spark.keys import key_id, partition_of
 
 LOOKED_AT = 20_000  # rows of hot keys: one of a thousand contents per worker comes often enough to be seen
 MOST_SPREAD = 0.03  # of the workers' loads, as a share of the mean; the busiest of 64 is then about 8 % above it
@@ -43,6 +43,6 @@ def looks_uneven(columns: list[Column], plan: Plan, dealt: Dealing) -> bool:
 
 def measured_max_over_mean(df: DataFrame, columns: list[Column], salt: Column, workers: int) -> float:
     """Rows of the busiest worker over the mean, if rows are placed by the keys and the salt. One pass over the rows."""
-    worker = F.pmod(F.hash(*columns, salt), F.lit(workers))
+    worker = partition_of(workers, *columns, salt)
     loads = [row["count"] for row in df.groupBy(worker.alias("worker")).count().collect()]
     return max(loads) * workers / sum(loads) if loads else 1.0

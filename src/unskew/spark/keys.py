@@ -47,6 +47,11 @@ def key_id(*columns: Column | str) -> Column:
     return placement.bitwiseOR(F.xxhash64(*columns).bitwiseAND(F.lit(LOW_HALF)))
 
 
+def partition_of(workers: int, *columns: Column | str) -> Column:
+    """The number of the partition in which ``repartition(workers, *columns)`` puts a row."""
+    return F.pmod(F.hash(*columns), F.lit(workers))
+
+
 def key_names(keys: str | Sequence[str]) -> list[str]:
     """The names in `keys`, which may be one name or several."""
     if isinstance(keys, Column):

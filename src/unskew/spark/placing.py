@@ -13,6 +13,7 @@ from unskew.plan import HotKey, Plan
 from unskew.ring import KEY_SALT
 from unskew.spark.anchors import numbers_of
 from unskew.spark.frames import free_name
+from unskew.spark.keys import partition_of
 from unskew.spark.lots import packed_at
 from unskew.spark.plan_column import MOST_CONSTANTS, salt_of
 
@@ -49,7 +50,7 @@ def worker_of(columns: Sequence[Column], function: PartitionFunction) -> Column:
 def cold_worker(columns: Sequence[Column], function: PartitionFunction) -> Column:
     """The index of the worker of each row's key if it had no entry."""
     if function.cold == "home":
-        return F.pmod(F.hash(*columns, F.lit(0)), F.lit(function.workers))
+        return partition_of(function.workers, *columns, F.lit(0))
     arc = F.shiftrightunsigned(F.hash(*columns, F.lit(KEY_SALT)), 32 - ARC_BITS)
     return packed_at(np.asarray(function.arc_workers).tolist(), arc)
 

@@ -15,7 +15,7 @@ from unskew.report.advice import purpose
 from unskew.report.counts import TOP
 from unskew.report.forecast import MOST_WORKERS as MOST_SIMULATED
 from unskew.spark.frames import require_batch
-from unskew.spark.keys import key_columns, key_id, key_names, shown_key
+from unskew.spark.keys import key_columns, key_id, key_names, partition_of, shown_key
 
 RowFunction = Callable[[pa.Table], object]
 MOST_TIMED_ROWS, TIMED_AT_ONCE, ENOUGH_SECONDS = 1000, 50, 1.0
@@ -122,7 +122,7 @@ def _counting_query(df: DataFrame, keys: str | Sequence[str], workers: int, samp
     counted = top.union(histogram.select("bucket", *empty, "keys", "tuples"))
     if workers > MOST_SIMULATED:
         return counted
-    partition = F.pmod(F.hash(*grouped), F.lit(workers)).cast("bigint").alias("bucket")
+    partition = partition_of(workers, *grouped).cast("bigint").alias("bucket")
     # The keys are counted too, else Spark would make one aggregate of the two, and read the data again for it.
     placed = found.groupBy(partition).agg(F.count(F.lit(1)).alias("keys"), F.sum("tuples").alias("tuples"))
     return counted.union(placed.select("bucket", empty[0], F.lit(OF_PARTITION), "keys", "tuples"))

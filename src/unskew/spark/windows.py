@@ -13,6 +13,7 @@ from unskew.errors import InputError
 from unskew.spark.frames import as_compared, column, count_of
 
 WINDOW = "window"  # the column that results have, as in Spark
+PANE, TIME = "__unskew_pane", "__unskew_time"  # of a partial result: its pane, the latest time of its rows
 UNITS = {
     "microsecond": 1,
     "millisecond": 1_000,

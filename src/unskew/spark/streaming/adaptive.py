@@ -13,7 +13,7 @@ from unskew.errors import InputTypeError
 from unskew.plan import MOST_HOT_KEYS
 from unskew.spark.counting import counting
 from unskew.spark.frames import column, free_name
-from unskew.spark.keys import described_keys, key_columns
+from unskew.spark.keys import described_keys, key_columns, partition_of
 from unskew.spark.planning import name_and_parameters
 from unskew.spark.streaming.loop import Loop, listen
 from unskew.spark.streaming.plan_file import cells_for, with_planned_salt
@@ -95,7 +95,7 @@ def with_adaptive_salt(
     )  # writes the file that the stream reads
     version = free_name(df, VERSION)
     salted = with_planned_salt(df, columns, turn, folder, cells_for(most), salt, version)
-    worker = F.pmod(F.hash(*columns, column(salt)), F.lit(workers))
+    worker = partition_of(workers, *columns, column(salt))
     load, used = count_workers(worker, workers).alias("load"), F.max(version).alias("version")
     metrics = f"{METRICS}{folder.address}"
     listen(df.sparkSession, metrics, loop)

@@ -20,15 +20,14 @@ from unskew.aggregates import Aggregate, Count, Max, Mean, Min, Sum
 from unskew.aggregates.states import STATE
 from unskew.errors import InputError
 from unskew.spark.frames import column
-from unskew.spark.phases import OURS, Phases
+from unskew.spark.phases import Phases
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
 from unskew.spark.streaming.merging import BUCKET, bucket_of, merge_in_python, require_state_store
 from unskew.spark.streaming.side_folder import SideFolder
-from unskew.spark.windows import WINDOW, Windows, microseconds
+from unskew.spark.windows import PANE, TIME, WINDOW, Windows, microseconds
 
 STATES = "states.json"  # what a checkpoint holds the states of
-PANE, TIME = f"{OURS}pane", f"{OURS}time"
 
 NATIVE: dict[type[Aggregate], Callable[[Column], Column]] = {  # state -> merged and finished
     Count: lambda state: F.sum(state["0"]),

@@ -16,9 +16,9 @@ from unskew.spark.frames import column
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow
 from unskew.spark.phases import OURS
 from unskew.spark.route import Route
-from unskew.spark.windows import WINDOW, Windows
+from unskew.spark.windows import PANE, TIME, WINDOW, Windows
 
-PANE, TIME, PART = f"{OURS}pane", f"{OURS}time", f"{OURS}partial"
+PART = f"{OURS}partial"
 Partial = Callable[[pa.Table], bytes]
 Merge = Callable[[list[bytes], pa.Table], pa.Table]
 
