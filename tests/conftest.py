@@ -1,11 +1,14 @@
 """Settings of all tests, and which of them say nothing more about kernels that run in Python."""
 
+import os
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
-settings.register_profile("unskew", deadline=None, max_examples=100)
+# In Python, where only an index out of range is looked for, a quarter of the examples is enough: each takes long.
+EXAMPLES = 25 if os.environ.get("NUMBA_DISABLE_JIT") == "1" else 100
+settings.register_profile("unskew", deadline=None, max_examples=EXAMPLES)
 settings.load_profile("unskew")
 
 # `make test` runs the tests of kernels twice: compiled, and in Python (NUMBA_DISABLE_JIT=1), where numpy refuses an

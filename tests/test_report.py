@@ -283,7 +283,7 @@ def test_joins_are_left_to_spark() -> None:
 def test_where_merging_costs_more_than_balance_gains() -> None:
     counts = counted([1_500] + [1] * 98_500)  # hash: twice the mean, but all rows would be merged again
     assert "costs as much as it gains" in advice(counts, 64, "stateful")
-    assert advice(counts, 64, "python").startswith("Use whole keys")
+    assert advice(counts, 64, "python").startswith("Use whole keys (placed evenly) if a row costs")
 
 
 def test_whole_keys_come_first_with_nothing_to_merge() -> None:

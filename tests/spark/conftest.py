@@ -8,11 +8,20 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+# Of every Spark that a test starts, also in a process of its own: none lives long enough to earn its optimised code.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
+# Begun first, so that two processes which share the files end at about the same time.
+LONGEST = ["test_retry", "test_connect", "test_docs", "test_stream_aggregate", "test_stream_faults", "test_demo"]
+
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.spark)
+    ranks = {name: rank for rank, name in enumerate(LONGEST)}
+    items.sort(key=lambda item: ranks.get(item.path.stem, len(ranks)))
 
 
 @pytest.fixture(scope="session")

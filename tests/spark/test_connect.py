@@ -198,7 +198,8 @@ def whole_answers(df: Any, sorted_rows: Any) -> dict[str, Any]:
 
 
 def main() -> dict[str, Any]:
-    spark = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+    spark = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
     df = spark.createDataFrame(TABLE)
 
     def loads(placed: Any) -> list[int]:

@@ -117,7 +117,7 @@ def _in_seconds(counts: KeyCounts, workers: int, now: Forecast, best: Forecast, 
             f"Do nothing: {work.cores:,} cores have enough to do with {workers:,} workers, however uneven these are."
         )
     label = best.scheme if only_mode else f"{best.scheme} ({best.mode})"
-    label = "whole keys, placed evenly," if best.scheme == WHOLE else label
+    label = "whole keys (placed evenly)" if best.scheme == WHOLE else label
     balance = (
         f"the busiest worker gets {best.max_over_mean:.2f} times the mean instead of {now.max_over_mean:.1f} by "
         "Spark's own hash"
