@@ -35,9 +35,9 @@ from unskew.aggregates import (
     states,
 )
 from unskew.aggregates.groups import first_rows, key_codes
-from unskew.aggregates.poison import RowError
 from unskew.aggregates.runs import by_key
 from unskew.aggregates.states import States, add_all, in_batches, merge_all
+from unskew.failing_rows import RowError
 
 
 def class_of_the_docstring() -> Aggregate:

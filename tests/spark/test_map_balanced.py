@@ -252,7 +252,7 @@ def test_an_error_names_the_function_and_shows_the_row(documents: DataFrame) -> 
     done = map_balanced(documents, failing, "id bigint", W, "cost")
     with pytest.raises(PythonException) as caught:
         done.collect()
-    said = r"function: 'failing' raised ValueError: cannot read one of \d+, for the row id=(77|1234), cost=\d"
+    said = r"function: 'failing' raised ValueError: cannot read one of \d+, for the row \{'id': (77|1234), 'cost': \d"
     assert re.search(said, str(caught.value))
 
 

@@ -105,6 +105,6 @@ def test_a_function_that_fails_says_for_which_row(documents: DataFrame) -> None:
             yield batch
 
     with pytest.raises(
-        RuntimeError, match=r"^function: 'failing' raised ValueError: no, for the row id=\d+, kind=True"
+        RuntimeError, match=r"^function: 'failing' raised ValueError: no, for the row \{'id': \d+, 'kind': True"
     ):
         cost_report(documents, failing, 4)

@@ -14,8 +14,8 @@ import pyarrow as pa
 
 from unskew.aggregates.aggregate import Aggregate, ColumnAggregate
 from unskew.aggregates.groups import Codes, Groups, first_rows, key_codes, normalized_keys, widened
-from unskew.aggregates.poison import naming_the_row
 from unskew.errors import InputError
+from unskew.failing_rows import naming_the_row
 
 STATE = "__unskew_state_{}"  # the column of the i-th aggregate's state in partial results
 ROWS = 262_144  # taken in at once: enough to make the work per key cheap

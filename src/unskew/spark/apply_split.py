@@ -8,11 +8,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, StructField, StructType
 
 from unskew.aggregates.groups import normalized_keys
-from unskew.aggregates.poison import naming_the_row
 from unskew.aggregates.runs import by_key
 from unskew.aggregates.states import in_batches
 from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
+from unskew.failing_rows import naming_the_row
 from unskew.plan import Plan
 from unskew.spark.aggregate import require_keys
 from unskew.spark.feedback import Feedback

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from unskew.failing_rows import failing_row, shown_row
 from unskew.spark.mapping import Batches
 
 Function = Callable[[Batches], Batches]
 END = object()
-SEARCH = 10.0  # seconds in which the row that made a function fail is looked for
 ENOUGH = 1.0  # seconds: a piece that takes so long is not made larger
-MOST_SHOWN = 300  # characters of a row, and of what an error says
+MOST_SAID = 300  # characters of what an error says
 
 
 class Piece(NamedTuple):
@@ -145,29 +145,10 @@ def _one_by_one(function: Function, rows: pa.RecordBatch) -> Iterator[Any]:
 def _said(function: Function, error: Exception, rows: pa.RecordBatch | None) -> str:
     """What went wrong, where, and for which row."""
     name = getattr(function, "__name__", type(function).__name__)
-    said = f"function: {name!r} raised {type(error).__name__}: {str(error)[:MOST_SHOWN]}"
+    said = f"function: {name!r} raised {type(error).__name__}: {str(error)[:MOST_SAID]}"
     if rows is None:
         return f"{said}, before it asked for any row"
-    found = _failing_row(function, rows)
+    found = failing_row(lambda row: list(function(iter([row]))), rows)
     if found is not None:
-        return f"{said}, for the row {_shown(found)}"
-    return f"{said}, for one of {rows.num_rows:,} rows, of which the first is {_shown(rows.slice(0, 1))}"
-
-
-def _failing_row(function: Function, rows: pa.RecordBatch) -> pa.RecordBatch | None:
-    """The first row that makes the function fail by itself, if it is found in time."""
-    late = time.perf_counter() + SEARCH
-    for number in range(rows.num_rows if rows.num_rows > 1 else 0):
-        row = rows.slice(number, 1)
-        try:
-            list(function(iter([row])))
-        except Exception:
-            return row
-        if time.perf_counter() > late:
-            return None
-    return rows if rows.num_rows == 1 else None
-
-
-def _shown(row: pa.RecordBatch) -> str:
-    values = ", ".join(f"{name}={value[0]}" for name, value in zip(row.schema.names, row.columns, strict=True))
-    return values if len(values) <= MOST_SHOWN else f"{values[:MOST_SHOWN]}..."
+        return f"{said}, for the row {shown_row(found)}"
+    return f"{said}, for one of {rows.num_rows:,} rows, of which the first is {shown_row(rows)}"

@@ -1,5 +1,6 @@
 """Which row a function of the user fails on, so that the error of a long job can name it."""
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -8,7 +9,7 @@ import pyarrow as pa
 
 from unskew.errors import InputError
 
-MOST_TRIED = 10_000  # rows, one by one, after a failure
+SEARCH = 10.0  # seconds in which the row is looked for
 MOST_SHOWN = 500  # characters of a row
 
 
@@ -23,7 +24,7 @@ def naming_the_row(who: str, function: Callable[[Any], Any], rows: pa.Table | pa
     >>> with naming_the_row("mean", lambda rows: 1 / 0, pa.table({"v": [3]})):
     ...     1 / 0
     Traceback (most recent call last):
-    unskew.aggregates.poison.RowError: mean failed on the row {'v': 3}: ZeroDivisionError: division by zero
+    unskew.failing_rows.RowError: mean failed on the row {'v': 3}: ZeroDivisionError: division by zero
     """
     try:
         yield
@@ -31,23 +32,29 @@ def naming_the_row(who: str, function: Callable[[Any], Any], rows: pa.Table | pa
         raise
     except Exception as error:
         what = f"{type(error).__name__}: {error}"
-        row = _culprit(function, rows)
+        row = failing_row(function, rows)
         if row is None:
             raise RowError(
-                f"{who} failed on {rows.num_rows} rows together, the first {_shown(rows)}: {what}"
+                f"{who} failed on {rows.num_rows} rows together, the first {shown_row(rows)}: {what}"
             ) from error
-        raise RowError(f"{who} failed on the row {_shown(row)}: {what}") from error
+        raise RowError(f"{who} failed on the row {shown_row(row)}: {what}") from error
 
 
-def _culprit(function: Callable[[Any], Any], rows: Any) -> Any:
-    for i in range(min(rows.num_rows, MOST_TRIED)):
+def failing_row(function: Callable[[Any], Any], rows: Any) -> Any:
+    """The first of `rows` that makes the function fail by itself; None if there is none, or none is found in time."""
+    late = time.perf_counter() + SEARCH
+    for number in range(rows.num_rows):
+        row = rows.slice(number, 1)
         try:
-            function(rows.slice(i, 1))
-        except Exception:  # noqa: PERF203  (one is caught at most)
-            return rows.slice(i, 1)
+            function(row)
+        except Exception:
+            return row
+        if time.perf_counter() > late:
+            break
     return None
 
 
-def _shown(rows: Any) -> str:
+def shown_row(rows: Any) -> str:
+    """The first of `rows`, cut where it is long."""
     shown = str(rows.slice(0, 1).to_pylist()[0]) if rows.num_rows else "none"
     return shown if len(shown) <= MOST_SHOWN else shown[:MOST_SHOWN] + "..."
