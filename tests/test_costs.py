@@ -119,6 +119,7 @@ def test_the_cost_column_of_a_file_is_read(file, costs, suffix):
         (pa.array([float("nan")]), "cost: column 'c' must hold seconds of work from 0 to 1e+09, not nan"),
         (pa.array([float("inf")]), "cost: column 'c' must hold seconds of work from 0 to 1e+09, not inf"),
         (pa.array(["dear"]), "cost: column 'c' must hold numbers, not string such as 'dear'"),
+        (pa.array(["1", None, "dear"]), "cost: column 'c' must hold numbers, not string such as 'dear'"),
         (pa.array([[1.0]]), "cost: column 'c' must hold numbers, not list<element: double> such as [1.0]"),
     ],
 )

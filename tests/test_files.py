@@ -177,6 +177,7 @@ def test_whole_seconds_dates_and_nanoseconds_are_times_too():
         (pa.array([0.0, -1.6e18]), "time: column 't' must hold seconds from -2^53 to 2^53, not -1.6e+18: divide nano"),
         (pa.array(["1600000000000000000"]), "time: column 't' must hold seconds from -2^53 to 2^53, not 1.6e+18: "),
         (pa.array(["soon"]), "time: column 't' must hold seconds or timestamps, not "),
+        (pa.array(["1", "soon"]), "time: column 't' must hold seconds or timestamps, not string such as 'soon'"),
         (pa.array([[1.0]]), "time: column 't' must hold seconds or timestamps, not "),
     ],
 )

@@ -26,6 +26,7 @@ WORDS = (".txt", ".text", ".md", ".log")
 TEXT_BLOCK = 1 << 20  # bytes
 MOST_COST = 1e9  # seconds
 MOST_SECONDS = 2.0**53  # whole seconds are exact up to here
+TIMESTAMPS = (pa.timestamp("us"), pa.timestamp("us", "UTC"))
 CSV_BLOCK = 1 << 25  # bytes: the longest row that can be read
 
 
@@ -283,7 +284,6 @@ def _words(path: str) -> Iterator[pa.Array]:
 
 def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
     """A column of numbers (seconds), timestamps or their text as float seconds."""
-    kind = times.type
     try:
         if pa.types.is_string(times.type) or pa.types.is_large_string(times.type):
             times = _numbers_or_timestamps(times)
@@ -292,7 +292,7 @@ def seconds(times: pa.Array, name: str) -> npt.NDArray[np.float64]:
             times = pc.divide(microseconds.cast(pa.float64(), safe=False), 1e6)
         result = times.cast(pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        shown = f"{kind} such as {example.as_py()!r:.40}" if (example := _first_value(times)) is not None else str(kind)
+        shown = _shown(times, pa.float64(), *TIMESTAMPS)
         raise InputError(f"time: column {name!r} must hold seconds or timestamps, not {shown}") from None
     if result.null_count:
         raise InputError(f"time: column {name!r} has {result.null_count} nulls; every tuple needs its time")
@@ -311,9 +311,7 @@ def numbers(costs: pa.Array, name: str) -> npt.NDArray[np.float64]:
     try:
         result = costs.cast(pa.float64(), safe=False)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        example = _first_value(costs)
-        shown = str(costs.type) if example is None else f"{costs.type} such as {example.as_py()!r:.40}"
-        raise InputError(f"cost: column {name!r} must hold numbers, not {shown}") from None
+        raise InputError(f"cost: column {name!r} must hold numbers, not {_shown(costs, pa.float64())}") from None
     if result.null_count:
         raise InputError(f"cost: column {name!r} has {result.null_count} nulls; every tuple needs its cost")
     values = np.asarray(result, np.float64)
@@ -323,19 +321,30 @@ def numbers(costs: pa.Array, name: str) -> npt.NDArray[np.float64]:
     return values
 
 
-def _first_value(values: pa.Array) -> Any:
-    """The first that is not null, or None."""
+def _shown(values: pa.Array, *allowed: pa.DataType) -> str:
+    """The type of the values, with one that is of no allowed type, or the first where each is of one."""
     present = values.drop_null()
-    return present[0] if len(present) else None
+    if not len(present):
+        return str(values.type)
+    wrong = (value for value in present if not any(_can_be(value, kind) for kind in allowed))
+    return f"{values.type} such as {next(wrong, present[0]).as_py()!r:.40}"
+
+
+def _can_be(value: pa.Scalar, kind: pa.DataType) -> bool:
+    try:
+        return value.cast(kind) is not None
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
 
 
 def _numbers_or_timestamps(texts: pa.Array) -> pa.Array:
     """Texts as what they spell: numbers, or timestamps with a zone or without."""
     with suppress(pa.ArrowInvalid):
         return texts.cast(pa.float64())
+    without_zone, with_zone = TIMESTAMPS
     with suppress(pa.ArrowInvalid):
-        return texts.cast(pa.timestamp("us"))
-    return texts.cast(pa.timestamp("us", "UTC"))
+        return texts.cast(without_zone)
+    return texts.cast(with_zone)
 
 
 def _one_line(error: Exception) -> str:
