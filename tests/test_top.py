@@ -55,6 +55,30 @@ def test_records_come_back_as_they_were_written_and_damaged_ones_are_left_out(ch
     assert replace(RECORD, load=()).max_over_mean is None
 
 
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"rows": None},
+        {"rows": "12"},
+        {"seconds": "x"},
+        {"seconds": float("nan")},
+        {"plan": "x"},
+        {"workers": 0, "load": []},
+        {"load": [-1, 2, 3, 4]},
+        {"load": [float("inf")] * 4},
+        {"hot_keys": [{}]},
+        {"hot_keys": [{"key_id": "ff", "share": "x", "workers": 1}]},
+    ],
+)
+def test_a_record_that_cannot_be_shown_is_left_out(run, checkpoint: Path, damage: dict) -> None:
+    changed = json.dumps({**json.loads(RECORD.to_json()), "batch": 8, **damage})
+    (checkpoint / "unskew/route/batches/000000000008.json").write_text(changed)
+    (checkpoint / "unskew/route/batches/000000000009.json").write_bytes(b"\xff\xfe")
+    done = run("top", str(checkpoint), "--once")
+    assert done.status == 0, done.err
+    assert "batch 7" in done.out
+
+
 def test_the_terminal_shows_load_balance_and_hot_keys(run, checkpoint: Path) -> None:
     done = run("top", str(checkpoint), "--once")
     assert done.status == 0, done.err

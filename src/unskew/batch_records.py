@@ -1,10 +1,12 @@
 """What is recorded of each micro-batch of a stream: a JSON line per batch, in a file of its own in the side folder."""
 
 import json
+import math
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from unskew.checks import is_integer, is_number
 from unskew.errors import InputError
 
 SIDE, BATCHES = "unskew", "batches"  # <checkpoint>/unskew/<name>/batches/000000000017.json
@@ -65,11 +67,21 @@ class BatchRecord:
             found = json.loads(text)
             known = {field.name: found[field.name] for field in fields(cls)}
             load, hot_keys = tuple(map(int, known["load"])), tuple(map(dict, known["hot_keys"]))
-            if len(load) not in (0, known["workers"]) or not isinstance(known["batch"], int):
-                return None
-            return cls(**{**known, "load": load, "hot_keys": hot_keys})
-        except (KeyError, TypeError, ValueError):
+            record = cls(**{**known, "load": load, "hot_keys": hot_keys})
+            return record if record._can_be_shown() else None
+        except (KeyError, OverflowError, RecursionError, TypeError, ValueError):
             return None
+
+    def _can_be_shown(self) -> bool:
+        """Whether all numbers are numbers, of as many workers as there are."""
+        shares = [hot["share"] for hot in self.hot_keys if str(hot["key_id"]) and int(hot["workers"])]
+        return (
+            all(is_integer(number, 0) for number in (self.batch, self.rows, *self.load))
+            and is_integer(self.workers, 1)
+            and len(self.load) in (0, self.workers)
+            and all(number is None or is_integer(number, -1) for number in (self.plan, self.next_plan))
+            and all(is_number(number, 0.0, math.inf) for number in (self.seconds, *shares))
+        )
 
 
 def names_in(checkpoint: Path) -> list[str]:
@@ -87,7 +99,7 @@ def read_records(checkpoint: Path, name: str) -> list[BatchRecord]:
     found = []
     for path in sorted((checkpoint / SIDE / name / BATCHES).glob("*.json")):
         try:
-            record = BatchRecord.from_json(path.read_text(encoding="utf-8"))
+            record = BatchRecord.from_json(path.read_text(encoding="utf-8", errors="replace"))
         except OSError:  # taken away meanwhile
             continue
         if record is not None:
