@@ -16,6 +16,7 @@ settings.load_profile("unskew")
 # not run line by line. A new module runs twice until it is entered here.
 ONCE = {
     "test_aggregates",
+    "test_apps",
     "test_cg_experiments",
     "test_checks",
     "test_cli",

@@ -42,6 +42,11 @@ def test_the_streaming_guide(spark: SparkSession) -> None:
     assert records[2].max_over_mean < 1.2
 
 
+def test_the_applications(spark: SparkSession) -> None:
+    """Their commands are run by test_apps.py."""
+    run_all("docs/applications.md")
+
+
 def test_doctor_as_the_readme_types_it(tmp_path: Path) -> None:
     pa.parquet.write_table(pa.table({"key": ["a", "b", "a"] * 100}), tmp_path / "keys.parquet")
     (words,) = [words for words in commands("README.md") if words[:2] == ["unskew", "doctor"]]

@@ -12,8 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from command import runner
-from unskew.cli.doctor import _format
 from unskew.errors import InputError
+from unskew.file_formats import format_of
 from unskew.spark import key_id, skew_report
 from unskew.spark.skew import _counting_query
 
@@ -137,9 +137,9 @@ def test_the_name_tells_the_format(tmp_path: Path) -> None:
         folder.mkdir()
         (folder / "_SUCCESS").touch()
         (folder / name).touch()
-        assert _format(str(folder / name), "") == _format(str(folder), "") == kind
-    assert _format("s3a://bucket/events.parquet", "") == "parquet"
-    assert _format(str(tmp_path), "csv") == "csv"
+        assert format_of(str(folder / name), "") == format_of(str(folder), "") == kind
+    assert format_of("s3a://bucket/events.parquet", "") == "parquet"
+    assert format_of(str(tmp_path), "csv") == "csv"
 
 
 def test_the_doctor_prints_and_writes_a_page(words: DataFrame, run, tmp_path: Path) -> None:

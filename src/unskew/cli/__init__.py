@@ -12,6 +12,7 @@ from unskew.cli.doctor import doctor
 from unskew.cli.interrupts import interrupts
 from unskew.cli.reproduce import reproduce
 from unskew.cli.route import route
+from unskew.cli.run import run
 from unskew.cli.schemes import schemes
 from unskew.cli.simulate import simulate
 from unskew.cli.top import top
@@ -28,6 +29,8 @@ app = typer.Typer(
 COMMANDS = {command.__name__: command for command in (demo, doctor, schemes, simulate, route, reproduce, top)}
 for command in COMMANDS.values():
     app.command()(command)
+app.add_typer(run, name="run")
+APPLICATIONS = [str(entry.name or entry.callback.__name__) for entry in run.registered_commands if entry.callback]
 
 
 def _print_version(asked: bool) -> None:
@@ -50,7 +53,7 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # a terminal that cannot show a character shows its code
-    if not sys.argv[1:]:
+    if sys.argv[1:] in ([], ["run"]):
         sys.argv.append("--help")
     with interrupts() as interrupted:
         try:
@@ -67,13 +70,21 @@ def _explain(error: BaseException) -> None:
     if isinstance(error, InputError):
         _leave(2, str(error))
     if isinstance(error, UsageError):  # an option that typer itself refuses
-        known = sys.argv[1] if sys.argv[1] in COMMANDS else ""
-        allowed = "" if known else f"; commands are {', '.join(COMMANDS)}"
+        known, allowed = _command_of(sys.argv[1:])
         _leave(2, f"{error.format_message().rstrip('.')}{allowed}; see: unskew {known} --help")
     if isinstance(error, OSError):
         _leave(1, f"cannot go on: {error}")
     if isinstance(error, MemoryError):
         _leave(1, f"out of memory: {error}")
+
+
+def _command_of(arguments: list[str]) -> tuple[str, str]:
+    """The command as far as it is known, and what is allowed where it is not."""
+    if arguments[0] == "run":
+        known = len(arguments) > 1 and arguments[1] in APPLICATIONS
+        return (f"run {arguments[1]}", "") if known else ("run", f"; applications are {', '.join(APPLICATIONS)}")
+    known = arguments[0] in COMMANDS
+    return (arguments[0], "") if known else ("", f"; commands are {', '.join([*COMMANDS, 'run'])}")
 
 
 def _leave(status: int, why: str) -> NoReturn:

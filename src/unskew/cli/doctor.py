@@ -1,7 +1,6 @@
 """`unskew doctor`: the skew report for a file or folder that Spark can read."""
 
 import importlib.util
-import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,26 +12,14 @@ from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from unskew.checks import require_workers
 from unskew.cli.output import console, notes, print_json
 from unskew.errors import InputError
+from unskew.file_formats import FORMATS, format_of, reason_of
 from unskew.page import check_page
 from unskew.plan import require_sample
 from unskew.report import PURPOSES, Report
 from unskew.report.costs import check_work
 from unskew.writing import check_can_write
 
-SUFFIXES = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-    ".orc": "orc",
-    ".txt": "text",
-    ".text": "text",
-}
-FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
-FIRST_BYTES = {b"PAR1": "parquet", b"ORC": "orc"}  # of files that are not text
 WORD = "word"  # the key of a text
-TAGGED = re.compile(r"\[[A-Z_.]+\] (.+)")
 PURPOSE_NAMES = ", ".join(name for name in PURPOSES if name)
 
 
@@ -79,7 +66,7 @@ def doctor(
         raise InputError(f"for: must be one of {PURPOSE_NAMES}, not {for_!r}")
     require_sample(sample)
     check_work(row_cost, cores)
-    kind = _format(path, file_format)
+    kind = format_of(path, file_format)
     if out is not None:
         check_page("out", out)
         check_can_write("out", out, force)
@@ -132,44 +119,4 @@ def _run(path: str, kind: str, keys: Sequence[str], workers: int, options: dict[
                     df = df.selectExpr(rf"explode(split(value, '\\s+')) AS {WORD}").where(f"{WORD} <> ''")
                 return skew_report(df, list(keys), workers, **options)
             except SPARK_ERRORS as error:
-                raise InputError(f"path: Spark cannot read {path!r} as {kind}: {_reason(error)}") from None
-
-
-def _reason(error: Exception) -> str:
-    """What Spark says, in one line: the text behind the first [ERROR_CLASS], without the stack."""
-    said = str(error).strip()
-    tagged = TAGGED.search(said)
-    return tagged[1] if tagged else (said.splitlines() or [type(error).__name__])[0]
-
-
-def _format(path: str, chosen: str) -> str:
-    """The format, by the name of the file, or of the first file in the folder whose name tells."""
-    if chosen and chosen not in FORMATS:
-        raise InputError(f"format: must be one of {', '.join(FORMATS)}, not {chosen!r}")
-    names = [path]
-    if "://" not in path:
-        place = Path(path)
-        if not place.exists():
-            raise InputError(f"path: there is no {path!r}")
-        if place.is_dir():
-            names = sorted(str(file) for file in place.rglob("*") if file.is_file() and file.name[0] not in "._")
-    if chosen:
-        _check_first_bytes(names[0] if names else path, chosen)
-        return chosen
-    for name in names:
-        for suffix in reversed(Path(name).suffixes):  # .csv.gz
-            if suffix.lower() in SUFFIXES:
-                return SUFFIXES[suffix.lower()]
-    raise InputError(f"format: the name {path!r} does not tell; add --format with one of {', '.join(FORMATS)}")
-
-
-def _check_first_bytes(path: str, chosen: str) -> None:
-    """InputError where the file's own first bytes say that it has another format."""
-    if not Path(path).is_file():
-        return
-    with open(path, "rb") as file:
-        first = file.read(4)
-    for mark, kind in FIRST_BYTES.items():
-        if first.startswith(mark) != (kind == chosen) and (first.startswith(mark) or kind == chosen):
-            is_one = f"is a {kind} file" if first.startswith(mark) else f"is no {chosen} file"
-            raise InputError(f"format: {path!r} {is_one}, not to be read as {chosen}")
+                raise InputError(f"path: Spark cannot read {path!r} as {kind}: {reason_of(error)}") from None
