@@ -23,6 +23,7 @@ ONCE = {
     "test_cli_queues",
     "test_cli_refusals",
     "test_cost_report",
+    "test_deployments",
     "test_documents",
     "test_evaluation",
     "test_experiments",
@@ -36,6 +37,7 @@ ONCE = {
     "test_page",
     "test_posg_experiments",
     "test_report",
+    "test_service",
     "test_top",
 }
 

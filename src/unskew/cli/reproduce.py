@@ -15,7 +15,6 @@ from unskew.experiments.claims import BY_CONSTRUCTION, DIFFERS, NOT_TESTABLE, RE
 from unskew.experiments.evaluation import evaluate
 from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.gedik import PAPER as GEDIK
-from unskew.experiments.grid import run_on_spark
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
 from unskew.experiments.posg import PAPER as POSG
@@ -30,7 +29,6 @@ DATA_HELP = (
     "a folder with the real streams (see docs/papers/README.md); "
     f"default ${DATA_VARIABLE}, else {DEFAULT_DATA} if it is there"
 )
-DEFAULT_MASTER = "local[*]"
 STYLED = {
     REPRODUCED: f"[green]{REPRODUCED}[/green]",
     READING: f"[cyan]{READING}[/cyan]",
@@ -48,7 +46,9 @@ def reproduce(
     data: Annotated[
         Path | None, typer.Option(metavar="DIR", envvar=DATA_VARIABLE, show_envvar=False, help=DATA_HELP)
     ] = None,
-    master: Annotated[str, typer.Option(help="The Spark master that runs the grid.")] = DEFAULT_MASTER,
+    master: Annotated[
+        str | None, typer.Option(help="The Spark master that runs the grid.", show_default="local[*]")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the generated streams.", min=0)] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print the claims as one JSON object.")] = False,
 ) -> None:
@@ -62,12 +62,12 @@ def reproduce(
     folder = out or fresh_path(Path("-".join(["unskew-reproduce", paper, *(only or [])])))
     check_folder(folder, force)
     streams = _data_folder(data)
-    session = _session_on(master)
+    session = _session_on(PAPERS[paper], master)
     new_figure()  # if pictures cannot be drawn, this says so now rather than after the grid
     settings = Settings(paper, streams, quick, seed, _options(quick, streams, seed))
     jobs = [job for experiment in chosen for job in experiment.jobs(settings)]
-    with session as spark, progress_bar(f"simulating ({len(jobs)} passes)", len(jobs)) as done:
-        outcomes = run_on_spark(spark, jobs, done)
+    with session as spark, progress_bar(f"{PAPERS[paper].doing} ({len(jobs)} passes)", len(jobs)) as done:
+        outcomes = PAPERS[paper].run(spark, jobs, done)
     write_results(folder, outcomes)  # first of all: they are dear
     found = evaluate(PAPERS[paper], settings, chosen, outcomes)
     page = write_report(folder, PAPERS[paper], settings, chosen, outcomes, found)
@@ -93,13 +93,13 @@ def _options(quick: bool, data: Path, seed: int) -> str:
     return "".join(typed)
 
 
-def _session_on(master: str) -> AbstractContextManager[Any]:
+def _session_on(paper: Paper, master: str | None) -> AbstractContextManager[Any]:
     """The active session, or a new one that ends with the command."""
     try:
         from unskew.spark import session_on
     except ImportError:
         raise InputError("spark: pyspark is not installed; type: pip install 'unskew[spark]'") from None
-    return session_on(master)
+    return session_on(master or paper.master, paper.settings)
 
 
 def _show(claims: Sequence[Claim]) -> None:

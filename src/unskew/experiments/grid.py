@@ -192,7 +192,7 @@ def _collect(spark: Any, frame: Any, progress: Callable[[int], None]) -> list[An
     try:
         rows: list[Any] = run_watched(frame.collect, watch, POLL_SECONDS)
     except Exception as error:
-        raise InputError(f"spark: the grid failed: {_last_line(error)}") from error
+        raise InputError(f"spark: the grid failed: {last_line(error)}") from error
     progress(len(rows) - seen)
     return rows
 
@@ -206,7 +206,8 @@ def _tasks_done(spark: Any) -> int:
     return sum(stage.numCompletedTasks for stage in stages if stage is not None)
 
 
-def _last_line(error: Exception) -> str:
+def last_line(error: Exception) -> str:
+    """What Spark's long error is about."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     raised = [line for line in lines if "Error:" in line and not line.startswith(("at ", "File "))]
     return (raised or lines or [type(error).__name__])[-1 if raised else 0]

@@ -1,13 +1,13 @@
 """What a rerun evaluation is made of: a paper, its experiments, and the parts that a page shows."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from unskew.errors import InputError
 from unskew.experiments.claims import NOT_TESTABLE, Claim
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Outcomes, run_on_spark
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Experiment:
 
     name: str
     title: str
-    jobs: Callable[[Settings], list[Job]]
+    jobs: Callable[[Settings], Sequence[Any]]  # what the paper's `run` takes
     claims: Callable[[Outcomes, Settings], list[Finding]]
     parts: Callable[[Outcomes, Settings], list[Part]]
 
@@ -94,6 +94,10 @@ class Paper:
     reference: str
     introduction: Sequence[str]
     experiments: Sequence[Experiment]
+    run: Callable[[Any, Sequence[Any], Callable[[int], None]], Outcomes] = run_on_spark  # a session, jobs, progress
+    doing: str = "simulating"  # what the progress bar says
+    master: str = "local[*]"  # where it runs unless the user says otherwise
+    settings: Mapping[str, str] = field(default_factory=dict)  # of a local Spark
 
     def chosen(self, names: Sequence[str]) -> list[Experiment]:
         """The experiments called `names`, all without any."""

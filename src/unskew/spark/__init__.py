@@ -25,6 +25,13 @@ from unskew.spark.planning import plan_for
 from unskew.spark.rebalance import Rebalanced, rebalance
 from unskew.spark.route import SALT
 from unskew.spark.routing import repartition, salted
+from unskew.spark.serving import Served as Served
+from unskew.spark.serving import place_at as place_at
+from unskew.spark.serving import place_whole_keys as place_whole_keys
+from unskew.spark.serving import require_slots as require_slots
+from unskew.spark.serving import serve as serve
+from unskew.spark.serving import serve_timed as serve_timed
+from unskew.spark.serving import source_rows as source_rows
 from unskew.spark.sessions import SPARK_ERRORS as SPARK_ERRORS
 from unskew.spark.sessions import session_on as session_on
 from unskew.spark.skew import skew_report
