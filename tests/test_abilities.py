@@ -49,7 +49,9 @@ def test_a_misspelt_method_is_refused_with_the_right_name():
 
 def test_a_method_of_any_other_name_is_refused_with_all_names_that_are_known():
     found = refusal(with_members(xyz=lambda self: None))
-    assert found.startswith("scheme: Odd has a public method xyz that no ability knows; known are check, check_state, ")
+    assert found.startswith(
+        "scheme: Odd has a public method xyz that no ability knows; known are awaits, check, check_state, "
+    )
 
 
 @pytest.mark.parametrize(
@@ -154,7 +156,10 @@ def test_a_source_is_a_whole_number(source):
 
 def test_a_worker_half_needs_its_kernel_and_its_methods():
     def execute(scheme, states, worker, key, seconds, waited, source, ticket):
-        return 0
+        return False, 0.0
+
+    def hear_reply(scheme, state, worker, ticket, reply):
+        return None
 
     def choose(scheme, state, key, now):
         return 0
@@ -162,19 +167,22 @@ def test_a_worker_half_needs_its_kernel_and_its_methods():
     def choose_by_cost(scheme, state, key, now, cost):
         return 0
 
-    rule = "needs both, the methods of Conversing and the kernel execute, or neither$"
+    rule = "needs the methods of Conversing, execute, hear_reply and message, or none of them$"
+    half = {"execute": execute, "hear_reply": hear_reply, "message": tuple}
     with pytest.raises(InputError, match=rule):
-        register("odd", choose=choose, execute=execute, paper="", when="")(Good)
+        register("odd", choose=choose, **half, paper="", when="")(Good)
     methods = {
         "new_worker_states": lambda self, workers, sources: None,
         "tell": lambda self, states, worker: None,
-        "reply": lambda self, states, worker, source, ticket: None,
         "hear": lambda self, state, worker, message: None,
         "may_ask": lambda self, state: False,
+        "awaits": lambda self, state: (0, 0),
         "quiet_for": lambda self, states: None,
     }
-    with pytest.raises(InputError, match=rule):
-        register("odd", choose=choose, paper="", when="")(with_members(**methods))
+    for missing in half:
+        some = {name: value for name, value in half.items() if name != missing}
+        with pytest.raises(InputError, match=rule):
+            register("odd", choose=choose, **some, paper="", when="")(with_members(**methods))
     with pytest.raises(InputError, match="cannot both be told costs and have a worker half"):
-        register("odd", choose=choose_by_cost, execute=execute, paper="", when="")(with_members(**methods))
+        register("odd", choose=choose_by_cost, **half, paper="", when="")(with_members(**methods))
     assert "odd" not in SCHEMES

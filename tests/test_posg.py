@@ -11,8 +11,9 @@ import naive_posg
 from samples import ids, uniform, zipf
 from test_simulate import Given
 from unskew import FullKnowledge, InputError, Posg, Router, make
+from unskew.contract import Reply
 from unskew.hashing import universal
-from unskew.schemes.posg import RUN, SEND_ALL, WAIT_ALL, Matrices, Reply
+from unskew.schemes.posg import RUN, SEND_ALL, WAIT_ALL, Matrices
 from unskew.schemes.shuffle import share_of_round
 from unskew.simulate import Queues, simulate
 from unskew.sketches.count_min import add_all, estimates, new_sketch
@@ -25,14 +26,18 @@ SMALL = {"window": 8, "tolerance": 0.3, "columns": 6, "rows": 2}
 
 @pytest.fixture
 def phases(monkeypatch):
-    """The state of the source after each message that it hears."""
-    seen, hear = [], Posg.hear
+    """The state of the source each time that it has heard something."""
+    seen = []
 
-    def recording(scheme, state, worker, message):
-        hear(scheme, state, worker, message)
-        seen.append(int(state.phase[0]))
+    def recording(hear):
+        def heard(router, *message):
+            hear(router, *message)
+            seen.append(int(router.state.phase[0]))
 
-    monkeypatch.setattr(Posg, "hear", recording)
+        return heard
+
+    for name in ("hear", "hear_replies"):
+        monkeypatch.setattr(Router, name, recording(getattr(Router, name)))
     return seen
 
 
@@ -149,6 +154,22 @@ def test_bounded_queues_give_the_same_answer_however_the_stream_is_cut(delay):
     assert results[0] == results[1] == results[2]
     assert results[0][3] > 0
     assert len(results[0][0]) > 20
+
+
+@pytest.mark.compiled
+@given(moment=st.integers(50, 350), cut=st.integers(1, 400))
+@settings(max_examples=15)
+def test_replies_are_heard_before_an_event_that_comes_after_them(moment, cut):
+    """A router that stops at what makes a difference, and one that stops for every tuple since there is a bound."""
+    numbers, costs = (np.arange(400) ** 2 % 23).tolist(), [POWERS[i % 5] for i in range(400)]
+    results = []
+    for bound, at in ((None, cut), (10_000, 400)):
+        stream = Given(tuple(numbers), cut=at, costs=tuple(costs))
+        queues = Queues(rate=1.5, bound=bound)
+        events = [f"t={moment} capacity 0-1:0.5", f"t={moment + 30} crash 1", f"t={moment + 40} add"]
+        (result,) = simulate(stream, [make("posg", 3, **SMALL)], queues=queues, events=events)
+        results.append((result.messages, result.load, round(result.latency_mean, 9)))
+    assert results[0] == results[1]
 
 
 @pytest.mark.compiled

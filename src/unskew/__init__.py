@@ -8,7 +8,8 @@
 from unskew import schemes as schemes  # registers all of them
 from unskew.contract import Scheme
 from unskew.errors import InputError
-from unskew.hashing import candidate, key_ids, salt_for, salts_for
+from unskew.hashing import candidate, salt_for, salts_for
+from unskew.key_columns import key_ids
 from unskew.plan import Frequencies, Plan
 from unskew.planning import make_plan
 from unskew.registry import SCHEMES, make, register

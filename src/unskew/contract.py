@@ -11,7 +11,7 @@ import difflib
 import inspect
 from collections.abc import Callable, Iterator
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -28,7 +28,12 @@ Sources = npt.NDArray[np.int32]  # numbers of sources
 Loads = npt.NDArray[np.int64]  # tuples per worker
 Tickets = npt.NDArray[np.int64]  # what tuples carry for their workers; 0 for nothing
 
-TELLS_ALL, REPLIES = 1, 2  # what a worker half returns, or their sum: it has a message for all sources, for the sender
+
+class Reply(NamedTuple):
+    """What a worker replies to a source that gave it a ticket."""
+
+    ticket: int
+    number: float
 
 
 class Scheme(Protocol):
@@ -91,30 +96,39 @@ class Listening(Protocol):
 class Conversing(Protocol):
     """It has a *worker half*: its workers learn from what they execute, and have messages for its sources.
 
-    Its second kernel, ``execute(scheme, states, worker, key_id, seconds, waited, source, ticket) -> int``, takes in a
-    tuple that the worker has executed in so many seconds, after it had waited for work. It returns 0, or what the
-    worker has to tell now: ``TELLS_ALL``, ``REPLIES`` (to the source of this tuple), or their sum. A source asks by a
-    *ticket*, a whole number above 0 that travels with a tuple: ``choose`` returns ``(worker, ticket)``. What carries
+    A source asks by a *ticket*, a whole number above 0 that travels with a tuple: ``choose`` returns ``(worker,
+    ticket)``. The kernel ``execute(scheme, states, worker, key_id, seconds, waited, source, ticket)`` takes in a tuple
+    that the worker has executed in so many seconds, after it had waited for work. It returns ``(tells, reply)``:
+    whether the worker has something to tell all sources now, and the number that it replies to the ticket, where there
+    is one. The kernel ``hear_reply(scheme, state, worker, ticket, reply)`` takes that in at the source. What carries
     messages and tickets knows no scheme.
     """
 
     def new_worker_states(self, workers: int, sources: int) -> Any:
-        """The states of so many workers in one NamedTuple of arrays, each with a row per worker, or shared by all."""
+        """The states of so many workers in one NamedTuple of arrays, each with a row per worker, or shared by all.
 
-    def tell(self, states: Any, worker: int) -> Any:
-        """What the worker tells all sources, once `execute` has returned ``TELLS_ALL``.
-
-        A NamedTuple of numbers and arrays that shares no memory with the states, which it may change.
+        With more sources, arrays may be longer; what was there before keeps its place.
         """
 
-    def reply(self, states: Any, worker: int, source: int, ticket: int) -> Any:
-        """What the worker replies to a source whose tuple carried `ticket`, once `execute` has returned ``REPLIES``."""
+    def tell(self, states: Any, worker: int) -> Any:
+        """What the worker tells all sources, once `execute` has said so.
+
+        A NamedTuple of arrays, of the type that was registered, that shares no memory with the states, which it may
+        change.
+        """
 
     def hear(self, state: Any, worker: int, message: Any) -> None:
         """Take in what a worker tells, by changing the state's arrays in place."""
 
     def may_ask(self, state: Any) -> bool:
         """Whether the next tuple may carry a ticket. Only `hear` and such a tuple itself change the answer."""
+
+    def awaits(self, state: Any) -> tuple[int, int]:
+        """A ticket, and how many replies to it must be heard before one can change a decision; ``(0, 0)`` where none
+        can. Replies to other tickets change none. Only `hear` and replies change the answer.
+
+        Simulations need not stop before.
+        """
 
     def quiet_for(self, states: Any) -> Loads:
         """How many tuples each worker must execute before it can have something to tell that nobody asked: at least 1.

@@ -1,19 +1,24 @@
-"""The smallest of many numbers that only grow: found in constant time on average, the lowest position of equals first.
+"""The smallest of many numbers, the lowest position of equals first.
 
-All numbers grow by steps of at least 1. So after one scan finds the smallest number m, a queue of all positions whose
-number is under m + 1, in the order of (number, position), stays right by itself: whatever has grown since is at least
-m + 1, beyond everything in the queue, and is skipped. When the queue is used up it is made anew, and the smallest is
-then at least m + 1. With numbers that sum to N, n of them, that happens at most N/n + 1 times: N + n steps in all.
-Whole numbers need no sorting (all in a queue are equal); others do, a logarithm more.
+`Least` is for numbers that only grow, by steps of at least 1: it finds the smallest in constant time on average. After
+one scan finds the smallest number m, a queue of all positions whose number is under m + 1, in the order of (number,
+position), stays right by itself: whatever has grown since is at least m + 1, beyond everything in the queue, and is
+skipped. When the queue is used up it is made anew, and the smallest is then at least m + 1. With numbers that sum to N,
+n of them, that happens at most N/n + 1 times: N + n steps in all. Whole numbers need no sorting (all in a queue are
+equal); others do, a logarithm more.
+
+`Blocks` is for numbers that change as they like, one at a time: n of them are cut into blocks of about sqrt(n), the
+smallest of each block is kept, and a change looks at one block. Finding the smallest looks at one number per block.
 """
 
+from math import isqrt
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.kernels import allocating_kernel, kernel
+from unskew.kernels import allocating_kernel, inlined, kernel
 
 
 class Least(NamedTuple):
@@ -115,3 +120,59 @@ def check_least(name: str, queue: Least) -> None:
         raise InputError(f"{name}.waiting: must be positions from 0 to {positions - 1}, not {outside[0]}")
     if not np.isfinite(queue.beyond[0]):
         raise InputError(f"{name}.beyond: must be a finite number, not {queue.beyond[0]}")
+
+
+# ---------------------------------------------------------------- numbers that change as they like
+
+
+class Blocks(NamedTuple):
+    size: npt.NDArray[np.int64]  # [1] numbers per block
+    where: npt.NDArray[np.int64]  # [blocks] position of the smallest number of each block, the lowest of equals
+    smallest: npt.NDArray[np.float64]  # [blocks] that number
+
+
+def new_blocks(numbers: npt.NDArray[np.float64]) -> Blocks:
+    """The blocks of these numbers, at least one."""
+    size = max(1, isqrt(len(numbers)))
+    blocks = -(-len(numbers) // size)
+    made = Blocks(np.array([size]), np.zeros(blocks, np.int64), np.zeros(blocks))
+    look_anew(made, numbers)
+    return made
+
+
+@inlined
+def smallest_of(blocks):
+    """The position of the smallest of all numbers, the lowest of equals."""
+    best, least_so_far = 0, blocks.smallest[0]
+    for block in range(1, len(blocks.smallest)):
+        if blocks.smallest[block] < least_so_far:
+            best, least_so_far = block, blocks.smallest[block]
+    return blocks.where[best]
+
+
+@inlined
+def changed(blocks, numbers, position):
+    """Take in that the number at `position` is another now."""
+    block = position // blocks.size[0]
+    start = block * blocks.size[0]
+    best, least_so_far = start, numbers[start]
+    for other in range(start + 1, min(start + blocks.size[0], len(numbers))):
+        if numbers[other] < least_so_far:
+            best, least_so_far = other, numbers[other]
+    blocks.where[block] = best
+    blocks.smallest[block] = least_so_far
+
+
+@kernel
+def look_anew(blocks, numbers):
+    """Take in that any number may be another now."""
+    for start in range(0, len(numbers), blocks.size[0]):
+        changed(blocks, numbers, start)
+
+
+def check_blocks(name: str, blocks: Blocks, numbers: npt.NDArray[np.float64]) -> None:
+    """InputError unless the blocks are those of these numbers: kernels rely on it for their memory."""
+    fresh = new_blocks(numbers)
+    for field, found, wanted in zip(fresh._fields, blocks, fresh, strict=True):
+        if not np.array_equal(found, wanted):
+            raise InputError(f"{name}.{field}: must be {wanted.tolist()!r:.80}, not {found.tolist()!r:.80}")

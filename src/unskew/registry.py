@@ -32,14 +32,39 @@ def loop(scheme, state, key_ids, times, tickets, chosen):
     for i in range(len(key_ids)):
         chosen[i], tickets[i] = step(scheme, state, key_ids[i], times[i])
 """
+WATCHED_LOOP = """
+def loop(scheme, state, key_ids, times, tickets, chosen, watch):
+    heard, awaited = watch.heard, watch.awaited
+    for i in range(len(key_ids)):
+        if i > 0 and watch.clock[i] >= heard:
+            return i
+        worker, ticket = step(scheme, state, key_ids[i], times[i])
+        chosen[i], tickets[i] = worker, ticket
+        cost = watch.costs[i] if len(watch.costs) else 1.0
+        done = max(watch.free[worker], watch.clock[i]) + watch.service[worker] * cost
+        watch.free[worker] = done
+        watch.quiet[worker] -= 1
+        if watch.quiet[worker] == 0:
+            heard = min(heard, done + watch.delay - watch.rounding * abs(done))
+        if ticket > 0 and ticket == watch.ticket:
+            awaited -= 1
+            if awaited == 0:
+                return i + 1
+    return len(key_ids)
+"""
 EXECUTE_LOOP = """
-def loop(scheme, states, workers, key_ids, seconds, waited, sources, tickets, i):
+def loop(scheme, states, workers, key_ids, seconds, waited, sources, tickets, replies, i):
     while i < len(key_ids):
-        told = step(scheme, states, workers[i], key_ids[i], seconds[i], waited[i], sources[i], tickets[i])
+        tells, replies[i] = step(scheme, states, workers[i], key_ids[i], seconds[i], waited[i], sources[i], tickets[i])
         i += 1
-        if told:
-            return i, told
-    return i, 0
+        if tells:
+            return i, True
+    return i, False
+"""
+REPLY_LOOP = """
+def loop(scheme, state, workers, tickets, replies):
+    for i in range(len(workers)):
+        step(scheme, state, workers[i], tickets[i], replies[i])
 """
 
 
@@ -52,7 +77,9 @@ class Registration:
     choose: Callable[..., int]
     paper: str
     when: str
-    execute: Callable[..., int] | None = None
+    execute: Callable[..., tuple[bool, float]] | None = None
+    hear_reply: Callable[..., None] | None = None
+    message: type | None = None  # what its workers tell
 
     @cached_property  # routers ask for every batch
     def knows_cost(self) -> bool:
@@ -81,7 +108,7 @@ class Registration:
         return {} if self.offline else dict(self.type._field_defaults)
 
     def __getstate__(self) -> dict[str, Any]:
-        loops = ("loop", "execute_loop")  # compiled where it arrives
+        loops = ("loop", "watched_loop", "execute_loop", "reply_loop")  # compiled where it arrives
         return {name: value for name, value in self.__dict__.items() if name not in loops}
 
     @cached_property
@@ -90,7 +117,17 @@ class Registration:
         return loop_over(source, f"route_{self.name}", self.choose)
 
     @cached_property
-    def execute_loop(self) -> Callable[..., tuple[int, int]]:
+    def watched_loop(self) -> Callable[..., int]:
+        """The same up to where workers may have a message; see `router.Watch`."""
+        return loop_over(WATCHED_LOOP, f"route_{self.name}_watched", self.choose)
+
+    @cached_property
+    def reply_loop(self) -> Callable[..., None]:
+        assert self.hear_reply is not None
+        return loop_over(REPLY_LOOP, f"hear_{self.name}", self.hear_reply)
+
+    @cached_property
+    def execute_loop(self) -> Callable[..., tuple[int, bool]]:
         assert self.execute is not None
         return loop_over(EXECUTE_LOOP, f"execute_{self.name}", self.execute)
 
@@ -100,7 +137,14 @@ SchemeType = TypeVar("SchemeType", bound=type)
 
 
 def register(
-    name: str, *, choose: Callable[..., Any], paper: str, when: str, execute: Callable[..., int] | None = None
+    name: str,
+    *,
+    choose: Callable[..., Any],
+    paper: str,
+    when: str,
+    execute: Callable[..., tuple[bool, float]] | None = None,
+    hear_reply: Callable[..., None] | None = None,
+    message: type | None = None,
 ) -> Callable[[SchemeType], SchemeType]:
     """Enter a scheme under a name, as a decorator of its class.
 
@@ -117,8 +161,9 @@ def register(
         Where it comes from.
     when
         One line on when to use it.
-    execute
-        The kernel of its worker half, where it has one; see `contract.Conversing`.
+    execute, hear_reply, message
+        The kernel of its worker half, where it has one, that for replies, and the type of what workers tell: see
+        `contract.Conversing`.
 
     Examples
     --------
@@ -148,9 +193,13 @@ def register(
         if known is not None and _address(known.type) != _address(cls):
             raise InputError(f"scheme: the name {name!r} is taken by {known.type.__qualname__}")
         check_class(cls)
-        entry = Registration(name, cls, _compiled(choose), paper, when, None if execute is None else _compiled(execute))
-        if can(cls, Conversing) != (execute is not None):
-            raise InputError(f"scheme: {name} needs both, the methods of Conversing and the kernel execute, or neither")
+        half = (execute, hear_reply, message)
+        kernels = _compiled(choose), _compiled(execute), _compiled(hear_reply)
+        entry = Registration(name, cls, kernels[0], paper, when, kernels[1], kernels[2], message)
+        if any(can(cls, Conversing) != (each is not None) for each in half):
+            raise InputError(
+                f"scheme: {name} needs the methods of Conversing, execute, hear_reply and message, or none of them"
+            )
         if execute is not None and entry.knows_cost:
             raise InputError(f"scheme: {name} cannot both be told costs and have a worker half")
         SCHEMES[name] = entry
@@ -161,8 +210,8 @@ def register(
     return enter
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
-    return function if hasattr(function, "py_func") else kernel(function)
+def _compiled(function: Any) -> Any:
+    return function if function is None or hasattr(function, "py_func") else kernel(function)
 
 
 def adopt(sent: Registration) -> None:

@@ -6,9 +6,10 @@ decisions.
 
 from collections.abc import Iterable
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from unskew.checks import MOST_WORKERS, require_integer
 from unskew.contract import (
@@ -18,6 +19,7 @@ from unskew.contract import (
     LoadAware,
     Loads,
     Replanning,
+    Reply,
     Scheme,
     Staggered,
     Tickets,
@@ -35,6 +37,24 @@ from unskew.worker_report import WorkerReport, checked_report
 
 MOST_SOURCE = 2**31 - 1  # Spark counts tasks in an int
 GROWTH_STEP = 65_536  # tuples routed between two looks at whether a growing state still has room
+
+
+class Watch(NamedTuple):
+    """When workers may have a message, for `Router.send`: it routes no tuple that comes after one is heard.
+
+    A worker may have one when it has executed so many more tuples (`quiet`). It executes them one after the other.
+    """
+
+    heard: float  # when the next message is heard, of what workers have already
+    delay: float  # seconds until a message is heard
+    rounding: float  # share of a moment by which it may be early
+    ticket: int  # whose replies count, and
+    awaited: int  # how many more of these tickets make a difference
+    clock: Times  # [tuples] when each tuple comes
+    costs: Times  # [tuples] none where they have no costs
+    free: Times  # [workers] when each worker will be done with what it has; changed on the way
+    service: Times  # [workers] seconds per unit of cost
+    quiet: npt.NDArray[np.int64]  # [workers] how many more tuples until it may have a message; changed on the way
 
 
 class Router:
@@ -116,13 +136,29 @@ class Router:
         if not self.converses:
             raise InputError(f"scheme: {self._registration.name} has no worker half that could tell anything")
         require_integer("worker", worker, 0, self.scheme.workers - 1)
+        if isinstance(message, Reply):
+            columns = np.array([worker]), np.array([message.ticket]), np.array([message.number], float)
+            self.hear_replies(*columns)
+            return
         with self._one_at_a_time:
             self.scheme.hear(self.state, worker, message)
+
+    def hear_replies(self, workers: npt.NDArray[np.int64], tickets: Tickets, numbers: npt.NDArray[np.float64]) -> None:
+        """Tell the scheme what these workers reply to these tickets, in order."""
+        columns = frozen(workers), frozen(tickets), frozen(numbers)
+        with self._one_at_a_time:
+            self._registration.reply_loop(self._for_loop, self.state, *columns)
 
     @property
     def may_ask(self) -> bool:
         """Whether the next tuple may carry a ticket."""
         return self.converses and bool(self.scheme.may_ask(self.state))
+
+    @property
+    def awaits(self) -> tuple[int, int]:
+        """A ticket, and how many replies to it must be heard before one can change a decision."""
+        ticket, replies = self.scheme.awaits(self.state)
+        return ticket, replies
 
     @property
     def replans(self) -> bool:
@@ -162,10 +198,10 @@ class Router:
         return self.send(key_ids, times, costs)[0]
 
     def send(
-        self, key_ids: KeyIds, times: Times | None = None, costs: Times | None = None
+        self, key_ids: KeyIds, times: Times | None = None, costs: Times | None = None, watch: Watch | None = None
     ) -> tuple[Workers, Tickets | None]:
         """The worker of each tuple as `route` tells it, and the ticket that it carries: None where the scheme has no
-        worker half."""
+        worker half. With a `watch`, only the first tuples, up to where a message may be heard; at least one."""
         ids = require_key_ids(key_ids)
         moments = _per_tuple("times", times, len(ids), 0.0)
         chosen = np.empty(len(ids), np.int32)
@@ -176,7 +212,10 @@ class Router:
         if tickets is not None:
             columns.append(tickets)
         with self._one_at_a_time:
-            for part in self._parts(len(ids)):
+            if watch is not None:
+                routed = self._registration.watched_loop(self._for_loop, self.state, *columns, chosen, watch)
+                chosen, tickets = chosen[:routed], None if tickets is None else tickets[:routed]
+            for part in self._parts(len(ids) if watch is None else 0):
                 self._registration.loop(self._for_loop, self.state, *(c[part] for c in columns), chosen[part])
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.scheme.workers:
             wrong = chosen.min() if chosen.min() < 0 else chosen.max()

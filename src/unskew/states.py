@@ -89,14 +89,19 @@ def to_bytes(state: Any) -> bytes:
 
 def from_bytes(scheme: Scheme, data: bytes) -> Any:
     """The state that `to_bytes` wrote, for the same scheme; its arrays are not checked yet."""
-    try:
-        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
-            loaded = {name: np.ascontiguousarray(stored[name]) for name in stored.files}
-    except UNREADABLE:
-        raise InputError("data: must be what Router.to_bytes wrote") from None
+    loaded = read_arrays(data, "Router.to_bytes")
     scheme.check()
     fresh = scheme.new_state()
     expected = arrays_of(fresh)
     if set(loaded) != set(expected):
         raise InputError(f"data: must have the arrays {sorted(expected)} of the scheme's state, not {sorted(loaded)}")
     return with_arrays(fresh, loaded)
+
+
+def read_arrays(data: bytes, writer: str) -> dict[str, Array]:
+    """The arrays that `writer` wrote by `to_bytes`, by name."""
+    try:
+        with np.load(io.BytesIO(data), allow_pickle=False) as stored:
+            return {name: np.ascontiguousarray(stored[name]) for name in stored.files}
+    except UNREADABLE:
+        raise InputError(f"data: must be what {writer} wrote") from None

@@ -4,17 +4,18 @@ It holds the one loop that feeds executed tuples to a scheme's kernel ``execute`
 workers. Elsewhere each worker has its own.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.checks import require_integer
-from unskew.contract import REPLIES, TELLS_ALL, Conversing, Scheme, can
+from unskew.contract import Conversing, Reply, Scheme, can
 from unskew.errors import InputError
 from unskew.hashing import KeyIds, frozen, require_key_ids
 from unskew.registry import for_kernels, plain, registration_of
+from unskew.states import arrays_of, read_arrays, to_bytes
 
 
 class Message(NamedTuple):
@@ -30,7 +31,7 @@ class Message(NamedTuple):
     position: int  # of the tuple in its batch
     worker: int
     source: int | None  # whom it is for; None for all sources
-    content: Any  # what `Router.hear` takes
+    content: Any  # what `Router.hear` takes: a Reply, or what the worker tells all
 
 
 class WorkerHalf:
@@ -103,21 +104,26 @@ class WorkerHalf:
             self._column("sources", sources, len(ids), self._sources),
             self._column("tickets", tickets, len(ids), 2**63 - 1),
         )
-        return list(self.take_in(columns))
+        replies, told = self.take_in(columns)
+        *_, senders, asked = columns
+        messages = [
+            Message(place, int(columns[0][place]), int(senders[place]), Reply(int(asked[place]), float(replies[place])))
+            for place in np.flatnonzero(asked > 0).tolist()
+        ]
+        return sorted([*messages, *told], key=lambda message: (message.position, message.source is None))
 
-    def take_in(self, columns: Sequence[npt.NDArray[Any]]) -> Iterator[Message]:
-        """The same, for columns of the right types that need no check: in the order of the kernel's arguments."""
-        workers, ids, _, _, sources, tickets = columns
-        position, told = self._registration.execute_loop(self.scheme, self.states, *columns, 0)
-        while told:
-            worker, source, ticket = (int(column[position - 1]) for column in (workers, sources, tickets))
-            if told & REPLIES:
-                yield Message(position - 1, worker, source, self.scheme.reply(self.states, worker, source, ticket))
-            if told & TELLS_ALL:
-                yield Message(position - 1, worker, None, self.scheme.tell(self.states, worker))
-            if position == len(ids):
-                return
-            position, told = self._registration.execute_loop(self.scheme, self.states, *columns, position)
+    def take_in(self, columns: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[np.float64], list[Message]]:
+        """The same, for columns of the right types that need no check, in the order of the kernel's arguments.
+
+        Returns the reply of each tuple, which means something where it had a ticket, and what workers tell all.
+        """
+        replies, told, position = np.empty(len(columns[0])), [], 0
+        while position < len(replies):
+            position, tells = self._registration.execute_loop(self.scheme, self.states, *columns, replies, position)
+            if tells:
+                worker = int(columns[0][position - 1])
+                told.append(Message(position - 1, worker, None, self.scheme.tell(self.states, worker)))
+        return replies, told
 
     def _column(self, name: str, given: Any, tuples: int, below: int) -> npt.NDArray[np.int64]:
         array = np.zeros(tuples, np.int64) if given is None else np.asarray(given)
@@ -126,6 +132,25 @@ class WorkerHalf:
         if tuples and not 0 <= array.min() <= array.max() < below:
             raise InputError(f"{name}: must be whole numbers from 0 to {below - 1}, not {given!r:.80}")
         return frozen(array.astype(np.int64, copy=False))
+
+    def to_bytes(self) -> bytes:
+        """The states, without pickle: the npz of their arrays."""
+        return to_bytes(self.states)
+
+    @classmethod
+    def from_bytes(cls, scheme: Scheme, data: bytes, workers: int = 1, sources: int = 1) -> "WorkerHalf":
+        """What `to_bytes` wrote, for the same scheme and workers; there may be more sources now."""
+        half = cls(scheme, workers, sources)
+        fresh, loaded = arrays_of(half.states), read_arrays(data, "WorkerHalf.to_bytes")
+        if set(fresh) != set(loaded):
+            raise InputError(f"data: must have the arrays {sorted(fresh)}, not {sorted(loaded)}")
+        for name, array in loaded.items():
+            new = fresh[name]
+            fits = array.dtype == new.dtype and array.ndim == new.ndim
+            if not fits or any(n > room for n, room in zip(array.shape, new.shape, strict=True)):
+                raise InputError(f"data: {name} must fit into {new.dtype}{new.shape}, not {array.dtype}{array.shape}")
+            new[tuple(slice(n) for n in array.shape)] = array
+        return half
 
     def quiet_for(self) -> npt.NDArray[np.int64]:
         """How many tuples each worker must execute before it can have something to tell that nobody asked."""

@@ -18,7 +18,7 @@ from unskew.apps.found import Found, bars, lines, max_over_mean
 from unskew.apps.job import Job
 from unskew.apps.samples import MENTIONS
 from unskew.errors import InputError
-from unskew.hashing import key_ids
+from unskew.key_columns import key_ids
 from unskew.spark import LearnedCosts, map_balanced
 
 COSTS = {"media": 0.025, "politician": 0.005, "other": 0.001}  # seconds, as in the paper; others are all the rest

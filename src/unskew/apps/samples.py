@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.hashing import key_ids
+from unskew.key_columns import key_ids
 
 Numbers = npt.NDArray[np.int64]
 PER_ROW = 64  # random numbers that a row may draw

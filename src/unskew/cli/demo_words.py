@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from unskew.hashing import key_ids
+from unskew.key_columns import key_ids
 from unskew.streams import Zipf
 
 VOCABULARY = 100_000

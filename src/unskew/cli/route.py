@@ -16,7 +16,7 @@ from unskew.cli.choosing import make_schemes
 from unskew.cli.output import console, notes, print_json, progress_bar
 from unskew.contract import Scheme, Times
 from unskew.errors import InputError
-from unskew.hashing import key_ids
+from unskew.key_columns import key_ids
 from unskew.plan import Frequencies
 from unskew.simulate import count_keys
 from unskew.simulate.simulator import Progress

@@ -31,20 +31,27 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.checks import require, require_integer, require_number
-from unskew.contract import REPLIES, TELLS_ALL
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import universal, universal_functions
-from unskew.kernels import kernel
+from unskew.kernels import inlined, kernel
+from unskew.least import Blocks, changed, check_blocks, look_anew, new_blocks, smallest_of
 from unskew.members import Names, carried_over
 from unskew.registry import register
+from unskew.schemes.posg_worker import (
+    Floats,
+    Ints,
+    Matrices,
+    WorkerStates,
+    execute,
+    new_worker_states,
+    quiet_for,
+    tell,
+)
 from unskew.schemes.shuffle import share_of_round
 from unskew.sketches.count_min import MOST_COLUMNS, MOST_ROWS, MOST_SEED
 
 ROUND_ROBIN, SEND_ALL, WAIT_ALL, RUN = range(4)  # Fig. 3
-EMPTY = -1.0  # mean cost of a cell without tuples
 MOST_CELLS = 2**25  # of all workers, in a source
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 class State(NamedTuple):
@@ -53,6 +60,7 @@ class State(NamedTuple):
     seconds: Floats  # [workers, rows, columns] W
     mean: Floats  # [workers] mean seconds per tuple by these; -1 before it has sent them
     estimated: Floats  # [workers] C^, estimated cumulated time of what this source has sent
+    least: Blocks  # of these
     asked: Floats  # [workers] C^ when the last request went out, its own tuple included
     difference: Floats  # [workers] real less estimated time, by the reply
     replied: npt.NDArray[np.bool_]  # [workers] whether it has come
@@ -62,103 +70,30 @@ class State(NamedTuple):
     restarts: Ints  # [1] of WAIT_ALL since the last RUN
 
 
-class WorkerStates(NamedTuple):
-    functions: npt.NDArray[np.uint64]  # [rows, 3]
-    counts: Floats  # [workers, rows, columns] F
-    seconds: Floats  # [workers, rows, columns] W
-    snapshot: Floats  # [workers, rows, columns] S = W/F at the last test; EMPTY where F was 0
-    executed: Ints  # [workers] tuples since the last test
-    stabilizing: npt.NDArray[np.bool_]  # [workers] whether there is a snapshot, else START
-    total: Floats  # [workers, sources] C: seconds spent on the tuples of each source
-    idle: Floats  # [workers] seconds without a tuple
-
-
-class Matrices(NamedTuple):
-    """What a worker sends when its tables are stable."""
-
-    counts: Floats  # [rows, columns] F
-    seconds: Floats  # [rows, columns] W
-
-
-class Reply(NamedTuple):
-    """What a worker replies to a request."""
-
-    number: int  # of the synchronisation
-    total: float  # seconds that it has spent on the tuples of the source, up to the one with the request; and idle ones
-
-
-# ---------------------------------------------------------------- the worker half
-
-
-@kernel
-def _unstable(counts, seconds, snapshot, tolerance):
-    """Equation (1): whether eta > mu, over the cells of the snapshot that had tuples. It is made anew."""
-    off, before = 0.0, 0.0
-    for row in range(counts.shape[0]):
-        for column in range(counts.shape[1]):
-            count = counts[row, column]
-            mean = seconds[row, column] / count if count > 0.0 else EMPTY
-            if snapshot[row, column] != EMPTY:
-                off += abs(snapshot[row, column] - mean)
-                before += snapshot[row, column]
-            snapshot[row, column] = mean
-    return off > tolerance * before
-
-
-@kernel
-def execute(scheme, states, worker, key, seconds, waited, source, ticket):
-    for row in range(scheme.rows):  # Listing III.1
-        column = universal(states.functions[row], key, scheme.columns)
-        states.counts[worker, row, column] += 1.0
-        states.seconds[worker, row, column] += seconds
-    states.total[worker, source] += seconds
-    states.idle[worker] += waited
-    told = REPLIES if ticket > 0 else 0
-    states.executed[worker] += 1
-    if states.executed[worker] >= scheme.window:  # Fig. 2
-        states.executed[worker] = 0
-        tables = states.counts[worker], states.seconds[worker], states.snapshot[worker]
-        unstable = _unstable(tables[0], tables[1], tables[2], scheme.tolerance)
-        if states.stabilizing[worker] and not unstable:
-            told |= TELLS_ALL
-        states.stabilizing[worker] = True
-    return told
-
-
-# ---------------------------------------------------------------- the source half
-
-
-@kernel
+@inlined
 def _estimate(scheme, state, worker, key):
     """W/F of the key in the row where its F is least (Listing III.2); the mean where that is 0."""
-    least, mean = np.inf, state.mean[worker]
+    best_row, best_column, least = 0, 0, np.inf
     for row in range(scheme.rows):
         column = universal(state.functions[row], key, scheme.columns)
         count = state.counts[worker, row, column]
-        if count < least:
-            least = count
-            mean = state.seconds[worker, row, column] / count if count > 0.0 else state.mean[worker]
-    return mean
+        is_less = count < least  # no branch: nobody can foresee it
+        best_row = row if is_less else best_row
+        best_column = column if is_less else best_column
+        least = count if is_less else least
+    return state.seconds[worker, best_row, best_column] / least if least > 0.0 else state.mean[worker]
 
 
-@kernel
-def _least(numbers):
-    best = 0
-    for i in range(1, len(numbers)):
-        if numbers[i] < numbers[best]:
-            best = i
-    return best
-
-
-@kernel
+@inlined
 def choose(scheme, state, key, now):
     phase = state.phase[0]
-    worker = state.next_worker[0] if phase <= SEND_ALL else _least(state.estimated)
+    worker = state.next_worker[0] if phase <= SEND_ALL else smallest_of(state.least)
     if phase <= SEND_ALL:
         state.next_worker[0] = worker + 1 if worker + 1 < scheme.workers else 0
     if phase == ROUND_ROBIN:
         return worker, 0
     state.estimated[worker] += _estimate(scheme, state, worker, key)
+    changed(state.least, state.estimated, worker)
     if phase != SEND_ALL:
         return worker, 0
     state.asked[worker] = state.estimated[worker]
@@ -167,10 +102,32 @@ def choose(scheme, state, key, now):
     return worker, state.number[0]
 
 
+@kernel
+def hear_reply(scheme, state, worker, ticket, reply):
+    """Fig. 3.D and E. A reply that comes while requests are still being sent counts; one of an older synchronisation
+    does not."""
+    if ticket != state.number[0]:
+        return
+    state.difference[worker] = reply - state.asked[worker]
+    state.replied[worker] = True
+    if state.phase[0] != WAIT_ALL:
+        return
+    for other in range(scheme.workers):
+        if not state.replied[other]:
+            return
+    for other in range(scheme.workers):
+        state.estimated[other] += state.difference[other]
+    look_anew(state.least, state.estimated)
+    state.phase[0] = RUN
+    state.restarts[0] = 0
+
+
 @register(
     "posg",
     choose=choose,
     execute=execute,
+    hear_reply=hear_reply,
+    message=Matrices,
     paper="POSG, section III",
     when="the work keeps no state for a key, costs differ from key to key, and workers can tell how long tuples took",
 )
@@ -232,6 +189,7 @@ class Posg(NamedTuple):
             seconds=np.zeros(tables),
             mean=np.full(self.workers, -1.0),
             estimated=np.zeros(self.workers),
+            least=new_blocks(np.zeros(self.workers)),
             asked=np.zeros(self.workers),
             difference=np.zeros(self.workers),
             replied=np.zeros(self.workers, bool),
@@ -247,44 +205,27 @@ class Posg(NamedTuple):
     # ------------------------------------------------------------ messages
 
     def new_worker_states(self, workers: int, sources: int) -> WorkerStates:
-        tables = (workers, self.rows, self.columns)
-        return WorkerStates(
-            functions=universal_functions(self.rows, self.seed),
-            counts=np.zeros(tables),
-            seconds=np.zeros(tables),
-            snapshot=np.full(tables, EMPTY),
-            executed=np.zeros(workers, np.int64),
-            stabilizing=np.zeros(workers, bool),
-            total=np.zeros((workers, sources)),
-            idle=np.zeros(workers),
-        )
+        return new_worker_states(workers, sources, self.rows, self.columns, self.seed)
 
     def quiet_for(self, states: WorkerStates) -> Ints:
-        return np.where(states.stabilizing, self.window, 2 * self.window) - states.executed
+        return quiet_for(states, self.window)
 
     def tell(self, states: WorkerStates, worker: int) -> Matrices:
-        """F and W, which start anew (Fig. 2.C)."""
-        matrices = Matrices(states.counts[worker].copy(), states.seconds[worker].copy())
-        states.counts[worker] = states.seconds[worker] = 0.0
-        states.stabilizing[worker] = False
-        return matrices
-
-    def reply(self, states: WorkerStates, worker: int, source: int, ticket: int) -> Reply:
-        idle = states.idle[worker] / states.total.shape[1] if self.count_idle else 0.0
-        return Reply(ticket, float(states.total[worker, source] + idle))
+        return tell(states, worker)
 
     def may_ask(self, state: State) -> bool:
         return bool(state.phase[0] == SEND_ALL)
 
-    def hear(self, state: State, worker: int, message: Any) -> None:
-        if isinstance(message, Matrices):
-            self._take_matrices(state, worker, message)
-        elif isinstance(message, Reply):
-            self._take_reply(state, worker, message)
-        else:
-            raise InputTypeError(f"message: must be Matrices or a Reply, not {type(message).__name__}")
+    def awaits(self, state: State) -> tuple[int, int]:
+        """Replies to the latest request; nothing changes before the last of them."""
+        if state.phase[0] not in (SEND_ALL, WAIT_ALL):
+            return 0, 0
+        return int(state.number[0]), int(self.workers - state.replied.sum())
 
-    def _take_matrices(self, state: State, worker: int, matrices: Matrices) -> None:
+    def hear(self, state: State, worker: int, message: Any) -> None:
+        matrices = message
+        if not isinstance(matrices, Matrices):
+            raise InputTypeError(f"message: must be Matrices or a Reply, not {type(message).__name__}")
         if not all(np.shape(table) == (self.rows, self.columns) for table in matrices):
             raise InputError(f"message: tables must have {self.rows} rows and {self.columns} columns")
         if not all((np.isfinite(table) & (table >= 0)).all() for table in matrices) or not matrices.counts.any():
@@ -308,18 +249,6 @@ class Posg(NamedTuple):
         state.number[0] += 1
         state.replied[:] = False
 
-    def _take_reply(self, state: State, worker: int, reply: Reply) -> None:
-        """Fig. 3.D and E. A reply that comes while requests are still being sent counts; one of an older
-        synchronisation does not."""
-        if reply.number != state.number[0]:
-            return
-        state.difference[worker] = reply.total - state.asked[worker]
-        state.replied[worker] = True
-        if state.phase[0] == WAIT_ALL and state.replied.all():
-            state.estimated[:] += state.difference
-            state.phase[0] = RUN
-            state.restarts[0] = 0
-
     # ------------------------------------------------------------ workers that come and go
 
     def resized(self, state: State, before: Names, after: Names) -> "tuple[Posg, State]":
@@ -330,20 +259,21 @@ class Posg(NamedTuple):
         places = {name: place for place, name in enumerate(before.tolist())}
         kept = [places.get(name, -1) for name in after.tolist()]
         stays = np.array([place >= 0 for place in kept])
-        changed = scheme.new_state()
-        for new, old in ((changed.counts, state.counts), (changed.seconds, state.seconds)):
+        resized = scheme.new_state()
+        for new, old in ((resized.counts, state.counts), (resized.seconds, state.seconds)):
             new[stays] = old[[place for place in kept if place >= 0]]
             new[~stays] = new[stays].sum(axis=0)
-        changed.mean[stays] = carried_over(state.mean, before, after)[stays]
+        resized.mean[stays] = carried_over(state.mean, before, after)[stays]
         known = state.phase[0] != ROUND_ROBIN and stays.any()
         if known:
-            changed.mean[~stays] = changed.seconds[~stays, 0].sum(axis=1) / changed.counts[~stays, 0].sum(axis=1)
-            changed.estimated[:] = carried_over(state.estimated, before, after)
-            changed.number[:] = state.number
-            scheme._synchronise(changed)
+            resized.mean[~stays] = resized.seconds[~stays, 0].sum(axis=1) / resized.counts[~stays, 0].sum(axis=1)
+            resized.estimated[:] = carried_over(state.estimated, before, after)
+            look_anew(resized.least, resized.estimated)
+            resized.number[:] = state.number
+            scheme._synchronise(resized)
         else:
-            changed.next_worker[:] = state.next_worker * len(after) // len(before)
-        return scheme, changed
+            resized.next_worker[:] = state.next_worker * len(after) // len(before)
+        return scheme, resized
 
     def check_state(self, state: State) -> None:
         require_integer("next_worker", int(state.next_worker[0]), 0, self.workers - 1)
@@ -353,3 +283,4 @@ class Posg(NamedTuple):
             least = -1.0 if name == "mean" else -np.inf if name == "estimated" else 0.0
             if not (np.isfinite(values) & (values >= least)).all():
                 raise InputError(f"{name}: must be finite numbers from {least:g} on")
+        check_blocks("least", state.least, state.estimated)

@@ -17,8 +17,9 @@ import numpy.typing as npt
 from unskew.contract import Sources, Times, Workers
 from unskew.members import Names
 from unskew.simulate.latency import NOTHING, Snapshot
+from unskew.simulate.lines import Letters
 from unskew.simulate.queues import Capacities, Queues
-from unskew.simulate.workers import Letters, QueuedWorkers
+from unskew.simulate.workers import QueuedWorkers
 
 
 class QueueSample(NamedTuple):

@@ -13,11 +13,12 @@ import numpy as np
 from unskew.contract import Described, Replanning, Scheme, Sources, Tickets, Workers, can
 from unskew.errors import InputError
 from unskew.registry import registration_of
-from unskew.router import Router
+from unskew.router import Router, Watch
 from unskew.simulate.agenda import Agenda, Clock, EveryTuples, Item, Numbered, Probe, Timed
 from unskew.simulate.crew import Crew
 from unskew.simulate.estimation import Estimation
 from unskew.simulate.events import Event, names_needed
+from unskew.simulate.lines import NO_SOURCES
 from unskew.simulate.load import Load, Sample, Work
 from unskew.simulate.messaging import Messaging
 from unskew.simulate.metrics import KeyCounter, Replicas, Rows, replicas_lower_bound
@@ -29,7 +30,6 @@ from unskew.simulate.reporting import Reporting
 from unskew.simulate.result import Result
 from unskew.simulate.sampling import Sampling
 from unskew.simulate.tuples import Tuples
-from unskew.simulate.workers import NO_SOURCES
 from unskew.worker_half import WorkerHalf
 
 NO_TICKETS = np.zeros(0, np.int64)
@@ -128,7 +128,11 @@ class Run:
             self._agenda.let_happen(start)
             stop = self._agenda.next_cut(start)
             part = chunk.part(start, stop)
-            chosen, tickets = self._route(part)
+            watch = None if self._messaging is None else self._messaging.watch(start, stop, part.costs)
+            chosen, tickets = self._route(part, watch)
+            if len(chosen) < stop - start:  # a message may be heard there
+                stop = start + len(chosen)
+                part = chunk.part(start, stop)
             names[start:stop] = self._crew.names_of(chosen)
             if self._migration is not None:
                 self._migration.count(part.ids)
@@ -149,11 +153,12 @@ class Run:
             self._replicas.add(rows, names, keys)
         self._seconds += clock.perf_counter() - started
 
-    def _route(self, part: Tuples) -> tuple[Workers, Tickets]:
-        """The worker, by index, that the source of each tuple chooses, and the ticket that the tuple carries."""
+    def _route(self, part: Tuples, watch: Watch | None) -> tuple[Workers, Tickets]:
+        """The worker, by index, that the source of each tuple chooses, and the ticket that the tuple carries: of the
+        first tuples, up to where a message may be heard."""
         tickets = NO_TICKETS
         if len(self._routers) == 1:
-            chosen, sent = self._routers[0].send(part.ids, part.times, part.costs)
+            chosen, sent = self._routers[0].send(part.ids, part.times, part.costs, watch)
             tickets = tickets if sent is None else sent
         else:
             chosen = np.empty(len(part.ids), np.int32)

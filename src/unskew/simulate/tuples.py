@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.contract import Sources, Times
-from unskew.hashing import KeyIds, candidates_of, key_ids
+from unskew.hashing import KeyIds, candidates_of
+from unskew.key_columns import key_ids
 from unskew.streams import Chunk
 
 SOURCE_SALT = 2**31 - 1  # the hash that deals keys to sources: one that no scheme uses to choose a worker

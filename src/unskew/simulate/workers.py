@@ -1,15 +1,10 @@
 """Workers with a capacity and a queue: who waits where, since when, and what came of it.
 
-A worker executes its tuples in order of arrival, one at a time, each in 1/capacity seconds; where tuples have costs, in
-cost/capacity seconds. Its queue is a linked list in a pool of nodes, one per tuple that is at the worker: 16 bytes per
-tuple that waits (24 with costs), none for one that is done. So a change of capacity, a crash or a full queue meets
-exactly the tuples that are there at that moment.
-
 There are two clocks. The *stream's clock* is that of the tuples' times, of routers, events and reports. It stands still
 while the stream waits for room in a full queue; the *workers' clock* runs on. It starts at 0 when the first tuple
 arrives: seconds since 1970 as floats are a quarter of a microsecond apart, which a fast worker needs for a tuple.
 
-Arrays are by worker name. A kernel settles a worker, that is, accounts for what it has finished, when it next looks.
+The queues themselves, and the loop that serves them, are in `lines`. Arrays are by worker name.
 """
 
 from collections.abc import Sequence
@@ -18,170 +13,26 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.kernels import kernel
-from unskew.simulate.latency import Latencies, note
-
-NO_SOURCES = np.zeros(0, np.int32)
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Letters = tuple[npt.NDArray[np.uint64], Ints]  # key ids and tickets, for worker halves
-
-
-class Executed(NamedTuple):
-    """Tuples that workers have executed, for worker halves: those of one worker in order."""
-
-    number: Ints  # [1] how many
-    worker: Ints  # [room]
-    key: npt.NDArray[np.uint64]
-    seconds: Floats  # that it took
-    waited: Floats  # seconds that the worker had nothing to do before it
-    source: Ints
-    ticket: Ints
-    time: Floats  # when it was done, by the workers' clock
+from unskew.simulate.latency import Latencies
+from unskew.simulate.lines import (
+    NO_SOURCES,
+    Executed,
+    Floats,
+    Ints,
+    Letters,
+    Lines,
+    advance,
+    look_ahead,
+    replies_to,
+    room_for,
+)
 
 
-def room_for(tuples: int) -> Executed:
-    """Nothing executed yet, and room for so many."""
-    whole, real = np.zeros((3, tuples), np.int64), np.zeros((3, tuples))
-    keys = np.zeros(tuples, np.uint64)
-    return Executed(np.zeros(1, np.int64), whole[0], keys, real[0], real[1], whole[1], whole[2], real[2])
+class Ahead(NamedTuple):
+    """When workers may have messages, of the tuples that are there: by the stream's clock."""
 
-
-class Lines(NamedTuple):
-    """All queues, for kernels."""
-
-    service: Floats  # [names] seconds per tuple, or per unit of cost
-    waiting: Ints  # [names] tuples at the worker, the one in work included
-    finish: Floats  # [names] when its first tuple will be done, while it has one
-    began: Floats  # [names] since when it has worked without a pause, while it has a tuple
-    busy: Floats  # [names] seconds of such stretches that are over
-    done: Ints  # [names] tuples executed
-    spent: Floats  # [names] seconds of these, each at the speed of its end
-    longest: Ints  # [names] the most that were ever at the worker
-    head: npt.NDArray[np.int32]  # [names] node of its first tuple
-    tail: npt.NDArray[np.int32]  # [names] node of its last tuple
-    told: npt.NDArray[np.uint8]  # [listening sources, names] 1: executed a tuple of that source in this window
-    clock: Floats  # [2] seconds stalled so far; when the last tuple was done
-    arrived: Floats  # [nodes] by the workers' clock, as all times here
-    source: npt.NDArray[np.int32]  # [nodes] which source sent it
-    after: npt.NDArray[np.int32]  # [nodes] the next one in its queue, or in the list of free nodes
-    free: npt.NDArray[np.int32]  # [2] first free node, number of free nodes
-    cost: Floats  # [nodes] of the tuple; none where tuples have no costs
-    key: npt.NDArray[np.uint64]  # [nodes] its key; none where no worker half asks for it
-    ticket: Ints  # [nodes] what it carries for the worker half; none where there is none
-    asked: Ints  # [names] tuples with a ticket at the worker
-    turn: Floats  # [names] since when the worker has worked at its first tuple, for worker halves
-    rest: Floats  # [names] how long it had nothing to do before that
-    came: Floats  # [names] cost of all tuples that came; 0 where they have none
-    went: Floats  # [names] cost of all tuples that are done
-
-
-@kernel
-def _advance(lines, record, workers, times, arriving, sources, bound, costs, letters, executed):
-    """Account for what worker `workers[i]` has finished by `times[i]`, and put a tuple that arrives then in its queue.
-
-    `times` are by the stream's clock, which stands still while the queue of the tuple's worker is full, but from the
-    first arrival on. With `arriving` False nothing arrives. Arrays and running values are taken out of the tuples once,
-    before the loop: it is the inmost one of every run with queues. `costs` are None where tuples have none; `letters`
-    (key ids and tickets) and `executed` are None where there is no worker half: Numba then compiles a loop without a
-    trace of them.
-    """
-    (service, waiting, finish, began, busy, done, spent, longest, head, tail, told, clock) = lines[:12]
-    (arrived, source, after, free, cost, key, ticket, asked, turn, rest, came, went) = lines[12:]
-    stalled, last_done = clock
-    first_free, number_free = free
-    for i in range(len(workers)):
-        worker = workers[i]
-        now = times[i] + stalled
-        if arriving and waiting[worker] >= bound and finish[worker] > now:
-            now = finish[worker]
-            stalled = now - times[i]
-        while waiting[worker] > 0 and finish[worker] <= now:
-            node = head[worker]
-            head[worker] = after[node]
-            after[node] = first_free
-            first_free = node
-            number_free += 1
-            note(record, finish[worker] - arrived[node])
-            if len(told):
-                told[source[node], worker] = 1
-            if executed is not None:
-                place = executed.number[0]
-                executed.worker[place] = worker
-                executed.key[place] = key[node]
-                executed.seconds[place] = finish[worker] - turn[worker]
-                executed.waited[place] = rest[worker]
-                executed.source[place] = source[node]
-                executed.ticket[place] = ticket[node]
-                executed.time[place] = finish[worker]
-                executed.number[0] += 1
-                turn[worker] = finish[worker]
-                rest[worker] = 0.0
-                if ticket[node] > 0:
-                    asked[worker] -= 1
-            last_done = max(last_done, finish[worker])
-            done[worker] += 1
-            waiting[worker] -= 1
-            if costs is None:
-                spent[worker] += service[worker]
-            else:
-                spent[worker] += service[worker] * cost[node]
-                went[worker] += cost[node]
-            if waiting[worker] > 0:
-                if costs is None:
-                    finish[worker] += service[worker]
-                else:
-                    finish[worker] += service[worker] * cost[head[worker]]
-            else:
-                busy[worker] += finish[worker] - began[worker]
-        if arriving:
-            node = first_free
-            first_free = after[node]
-            number_free -= 1
-            arrived[node] = now
-            source[node] = sources[i] if len(sources) else 0
-            if costs is not None:
-                cost[node] = costs[i]
-                came[worker] += costs[i]
-            if letters is not None:
-                key[node] = letters[0][i]
-                ticket[node] = letters[1][i]
-                if ticket[node] > 0:
-                    asked[worker] += 1
-            if waiting[worker] > 0:
-                after[tail[worker]] = node
-            else:
-                head[worker] = node
-                began[worker] = now
-                if letters is not None:
-                    turn[worker] = now
-                    rest[worker] = now - finish[worker]  # since its last tuple was done
-                if costs is None:
-                    finish[worker] = now + service[worker]
-                else:
-                    finish[worker] = now + service[worker] * costs[i]
-            tail[worker] = node
-            waiting[worker] += 1
-            longest[worker] = max(longest[worker], waiting[worker])
-    clock[0], clock[1] = stalled, last_done
-    free[0], free[1] = first_free, number_free
-
-
-@kernel
-def _soonest_letter(lines, quiet):
-    """The earliest moment, by the workers' clock, when a worker may have a message, of the tuples that are there: with
-    tuple number `quiet[worker]` from the head on, or with one that has a ticket."""
-    soonest = np.inf
-    for worker in range(len(quiet)):
-        if lines.waiting[worker] >= quiet[worker] or lines.asked[worker] > 0:
-            node, finish = lines.head[worker], lines.finish[worker]
-            for place in range(1, lines.waiting[worker] + 1):
-                if place == quiet[worker] or lines.ticket[node] > 0:
-                    soonest = min(soonest, finish)
-                    break
-                node = lines.after[node]
-                finish += lines.service[worker] * (lines.cost[node] if len(lines.cost) else 1.0)
-    return soonest
+    soonest: float  # any
+    telling: float  # one that nobody asked for
 
 
 class Window(NamedTuple):
@@ -210,6 +61,7 @@ class QueuedWorkers:
         names = len(service)
         self.latencies = Latencies()
         self.lost = np.zeros(names, np.int64)
+        self.changes = 0  # of the queues, so far
         self._start = 0.0  # when the first tuple arrived, by the stream's clock
         self._bound = 2**62 if bound is None else bound
         self._names = np.arange(names, dtype=np.int32)
@@ -255,12 +107,13 @@ class QueuedWorkers:
         letters: Letters | None = None,
     ) -> None:
         """The tuples arrive at the workers `chosen`; `sources` may be empty where no source listens."""
+        self.changes += 1
         if len(times) and not len(self._lines.arrived):
             self._start = float(times[0])
         self._make_room(len(chosen))
         moments = times - self._start if self._start else times
         how = True, sources, self._bound, costs, letters, self._executed
-        _advance(self._lines, self.latencies.record, chosen, moments, *how)
+        advance(self._lines, self.latencies.record, chosen, moments, *how)
 
     def _now(self, time: float) -> float:
         """`time` by the workers' clock."""
@@ -299,6 +152,11 @@ class QueuedWorkers:
             new[: len(old)] = old
         self._executed = larger
 
+    @property
+    def unread(self) -> int:
+        """How many tuples `take_executed` would return."""
+        return 0 if self._executed is None else int(self._executed.number[0])
+
     def take_executed(self) -> Executed:
         """The tuples that were executed since the last call; to be read before workers go on."""
         assert self._executed is not None
@@ -307,15 +165,43 @@ class QueuedWorkers:
         columns: Any = self._executed[1:]
         return Executed(self._executed.number, *(column[:number] for column in columns))
 
-    def soonest_letter(self, quiet: Ints) -> float:
-        """The earliest moment when a worker may have a message after tuple number `quiet` of its queue, or after one
-        that has a ticket; infinity where no such tuple is there."""
-        return float(_soonest_letter(self._lines, quiet)) - self.stalled + self._start
+    def look_ahead(self, quiet: Ints) -> Ahead:
+        """When workers may have messages: after tuple number `quiet` of a queue, or after one that has a ticket."""
+        asked, telling = look_ahead(self._lines, quiet)
+        moved = self._start - self.stalled
+        return Ahead(min(asked, telling) + moved, telling + moved)
 
-    def moment(self, time: float, stalled_before: float, arrival: float) -> float:
-        """A time by the workers' clock, by that of the stream: which stood still at `arrival`, the last one, if it did
+    def replies_to(self, ticket: int) -> Floats:
+        """When each of the tuples that are there and have this ticket will be done."""
+        found = np.empty(int(self._lines.asked.sum()))
+        return found[: replies_to(self._lines, ticket, found)] + (self._start - self.stalled)
+
+    def moments(self, times: Floats, stalled_before: float, arrival: float) -> Floats:
+        """Times by the workers' clock, by that of the stream: which stood still at `arrival`, the last one, if it did
         so since the stream had waited for `stalled_before` seconds."""
-        return max(time - self.stalled, min(time - stalled_before, arrival - self._start)) + self._start
+        latest = np.minimum(times - stalled_before, arrival - self._start)
+        return np.maximum(times - self.stalled, latest) + self._start
+
+    def free_from(self, names: Ints) -> Floats:
+        """When each of these workers will be done with what it has."""
+        lines = self._lines
+        waiting, finish = lines.waiting[names], lines.finish[names]
+        if self._no_costs is None:
+            more = np.maximum(waiting - 1, 0).astype(np.float64)
+        else:
+            in_work = lines.cost[lines.head[names]] if len(lines.cost) else 0.0
+            more = np.where(waiting > 0, lines.came[names] - lines.went[names] - in_work, 0.0)
+        return finish + more * lines.service[names] + (self._start - self.stalled)
+
+    @property
+    def service(self) -> Floats:
+        """Seconds per tuple, or per unit of cost."""
+        return self._lines.service
+
+    @property
+    def bounded(self) -> bool:
+        """Whether queues can be full."""
+        return self._bound < 2**62
 
     def room(self, names: Ints) -> int:
         """How many tuples may come before one of these workers can have a full queue."""
@@ -323,13 +209,15 @@ class QueuedWorkers:
 
     def settle(self, time: float) -> None:
         """Account for all that is finished by `time`."""
+        self.changes += 1
         self._make_room(0)
         moments = np.full(len(self._names), time - self._start)
         nothing = False, NO_SOURCES, self._bound, self._no_costs, self._no_letters, self._executed
-        _advance(self._lines, self.latencies.record, self._names, moments, *nothing)
+        advance(self._lines, self.latencies.record, self._names, moments, *nothing)
 
     def set_service(self, service: Floats, time: float) -> None:
         """From `time` on; what waits is executed at the new speed, and what is in work too, from where it is."""
+        self.changes += 1
         self.settle(time)
         self._work, self._worked_for = self.work, self._asked.copy()
         now, lines = self._now(time), self._lines
@@ -340,6 +228,7 @@ class QueuedWorkers:
 
     def crash(self, workers: Sequence[int], time: float) -> None:
         """All that is at these workers at `time` is lost."""
+        self.changes += 1
         self.settle(time)
         lines = self._lines
         for worker in workers:
@@ -355,6 +244,7 @@ class QueuedWorkers:
 
     def suspend(self, seconds: float) -> None:
         """The stream waits for so long; workers go on with what they have."""
+        self.changes += 1
         self._lines.clock[0] += seconds
 
     def start_window(self, time: float) -> None:

@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.checks import require_integer, require_number
-from unskew.hashing import KeyIds, key_ids
+from unskew.hashing import KeyIds
+from unskew.key_columns import key_ids
 
 CHUNK = 65_536  # tuples; small enough for the processor's cache, large enough to make Python's share vanish
 

@@ -34,7 +34,8 @@ from unskew.experiments.deployments.setup import (
 from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.schemes.full_knowledge import FullKnowledge
-from unskew.schemes.posg import ROUND_ROBIN, Matrices, Posg
+from unskew.schemes.posg import ROUND_ROBIN, Posg
+from unskew.schemes.posg_worker import Matrices
 from unskew.schemes.shuffle import Shuffle
 from unskew.service import Service
 from unskew.streams import Zipf

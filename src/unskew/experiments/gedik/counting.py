@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unskew.experiments.gedik.setup import APART, HASHES, Case, Measured
-from unskew.hashing import key_ids
+from unskew.key_columns import key_ids
 from unskew.partitioning import Objective, PartitionFunction, construct, imbalance, moves, relative_migration
 from unskew.partitioning.controller import frequencies_of
 from unskew.plan import Frequencies

@@ -19,7 +19,8 @@ import numpy.typing as npt
 
 from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Settings
-from unskew.hashing import KeyIds, key_ids
+from unskew.hashing import KeyIds
+from unskew.key_columns import key_ids
 from unskew.partitioning import Objective, PartitionFunction, construct
 from unskew.partitioning.construction import counts_of
 from unskew.plan import Frequencies

@@ -1,26 +1,19 @@
 """Fig. 4: the mean completion time with different frequency distributions."""
 
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table
 from unskew.experiments.posg.pictures import lines
 from unskew.experiments.posg.rules import ALIKE, IDLE_READING, printed_mean
-from unskew.experiments.posg.setup import ALL, FULL, IDLE, POSG, RR, Cell, Point, cells_of, jobs_of, of_points, spread
+from unskew.experiments.posg.setup import ALL, FULL, IDLE, POSG, RR, Cell, Sweep, of_points, spread
 
 SKEWS = (0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0)
 QUICK_SKEWS = (0.0, 1.0, 1.5, 2.5, 3.0)
-
-
-def points(settings: Settings) -> list[Point]:
-    return [Point(z, z=z) for z in settings.pick(SKEWS, QUICK_SKEWS)]
-
-
-def jobs(settings: Settings) -> list[Job]:
-    return jobs_of("fig4", points(settings), ALL, settings)
+SWEEP = Sweep("fig4", ALL, "z", SKEWS, QUICK_SKEWS)
 
 
 def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
-    cells = cells_of(outcomes, points(settings), ALL)
+    cells = SWEEP.cells(outcomes, settings)
     at = {cell.point.z: cell for cell in cells}
     mild = [cell for cell in cells if cell.point.z <= 0.5]
     strong = [cell for cell in cells if cell.point.z >= 2.5]
@@ -107,7 +100,7 @@ def _matches(cells: list[Cell]) -> Finding:
 
 
 def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
-    cells = cells_of(outcomes, points(settings), ALL)
+    cells = SWEEP.cells(outcomes, settings)
     labels = ["uniform" if cell.point.z == 0 else f"Zipf-{cell.point.z:g}" for cell in cells]
     figure = lines(cells, list(ALL), Cell.times, "frequency distribution", "mean completion time, ms", labels)
     rows = [[label, *(spread(cell.times(name), 0) for name in ALL)] for label, cell in zip(labels, cells, strict=True)]
@@ -117,4 +110,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     ]
 
 
-EXPERIMENT = Experiment("fig4", "Figure 4: frequency distributions", jobs, claims, parts)
+EXPERIMENT = Experiment("fig4", "Figure 4: frequency distributions", SWEEP.jobs, claims, parts)

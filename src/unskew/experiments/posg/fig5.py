@@ -3,29 +3,22 @@
 from collections.abc import Sequence
 
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.posg.pictures import speed_ups
 from unskew.experiments.posg.rules import CLOSE, IDLE_READING, is_close, printed_mean
-from unskew.experiments.posg.setup import BOTH, IDLE, POSG, Cell, Point, cells_of, jobs_of, of_points, spread
+from unskew.experiments.posg.setup import BOTH, IDLE, POSG, Cell, Sweep, of_points, spread
 
 PERCENT = (95, 96, 97, 98, 99, 100, 101, 102, 103, 105, 107, 109, 112, 115)
 QUICK_PERCENT = (95, 98, 100, 102, 105, 109, 115)
 SIZED = (100, 109)  # "a correctly sized system"
 PEAK, PEAK_AT = 1.26, 102
 LEAST_SIZED = 1.15
-
-
-def points(settings: Settings) -> list[Point]:
-    return [Point(over, over=over) for over in settings.pick(PERCENT, QUICK_PERCENT)]
-
-
-def jobs(settings: Settings) -> list[Job]:
-    return jobs_of("fig5", points(settings), BOTH, settings)
+SWEEP = Sweep("fig5", BOTH, "over", PERCENT, QUICK_PERCENT)
 
 
 def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
-    cells = cells_of(outcomes, points(settings), BOTH)
+    cells = SWEEP.cells(outcomes, settings)
     last = cells[-1]
     return [
         _peak(cells),
@@ -100,8 +93,8 @@ def _edges(cells: Sequence[Cell]) -> Finding:
 
 
 def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
-    figure = speed_ups(cells_of(outcomes, points(settings), BOTH), "over-provisioning, %")
+    figure = speed_ups(SWEEP.cells(outcomes, settings), "over-provisioning, %")
     return [Picture("fig5", figure, "Speed-up; mean, lowest and highest over all streams.")]
 
 
-EXPERIMENT = Experiment("fig5", "Figure 5: over-provisioning", jobs, claims, parts)
+EXPERIMENT = Experiment("fig5", "Figure 5: over-provisioning", SWEEP.jobs, claims, parts)

@@ -1,27 +1,20 @@
 """Fig. 6: the mean completion time with different highest costs."""
 
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.posg.pictures import lines
 from unskew.experiments.posg.rules import printed_mean
-from unskew.experiments.posg.setup import BOTH, POSG, RR, Cell, Point, cells_of, jobs_of, of_points
+from unskew.experiments.posg.setup import BOTH, POSG, RR, Cell, Sweep, of_points
 
 MOST = (16, 32, 64, 128, 256, 512)  # milliseconds; the paper's axis has no numbers in the text
 QUICK_MOST = (16, 64, 256)
 MOST_IMPROVED = 0.1  # "only slightly improves"
-
-
-def points(settings: Settings) -> list[Point]:
-    return [Point(most, most=most) for most in settings.pick(MOST, QUICK_MOST)]
-
-
-def jobs(settings: Settings) -> list[Job]:
-    return jobs_of("fig6", points(settings), BOTH, settings)
+SWEEP = Sweep("fig6", BOTH, "most", MOST, QUICK_MOST)
 
 
 def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
-    cells = cells_of(outcomes, points(settings), BOTH)
+    cells = SWEEP.cells(outcomes, settings)
     shown = of_points(cells, POSG, "{:g} ms")
     grown = cells[-1].speed_up(POSG) - cells[0].speed_up(POSG)
     times = {name: [cell.time(name) for cell in cells] for name in (RR, POSG)}
@@ -50,7 +43,7 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
 
 
 def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
-    cells = cells_of(outcomes, points(settings), BOTH)
+    cells = SWEEP.cells(outcomes, settings)
     figure = lines(cells, list(BOTH), Cell.times, "highest cost, ms", "mean completion time, ms", log=True)
     figure.axes[0].set_yscale("log")
     figure.axes[0].set_yticks([200, 500, 1000, 2000, 5000], ["200", "500", "1000", "2000", "5000"])
@@ -58,4 +51,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     return [Picture("fig6", figure, "Mean completion time; mean, lowest and highest over all streams.")]
 
 
-EXPERIMENT = Experiment("fig6", "Figure 6: the highest cost", jobs, claims, parts)
+EXPERIMENT = Experiment("fig6", "Figure 6: the highest cost", SWEEP.jobs, claims, parts)

@@ -1,24 +1,17 @@
 """Fig. 7: the mean completion time with different numbers of costs."""
 
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.posg.pictures import lines
 from unskew.experiments.posg.rules import printed_mean
-from unskew.experiments.posg.setup import BOTH, POSG, RR, Cell, Point, cells_of, jobs_of, of_points
+from unskew.experiments.posg.setup import BOTH, POSG, RR, Cell, Sweep, of_points
 
 VALUES = (2, 4, 8, 16, 32, 64, 128, 256)
 QUICK_VALUES = (2, 16, 64)
 FEW, ENOUGH = 2, 16  # "only slight changes for w_n >= 16"
 SLIGHT = 1.15
-
-
-def points(settings: Settings) -> list[Point]:
-    return [Point(values, values=values) for values in settings.pick(VALUES, QUICK_VALUES)]
-
-
-def jobs(settings: Settings) -> list[Job]:
-    return jobs_of("fig7", points(settings), BOTH, settings)
+SWEEP = Sweep("fig7", BOTH, "values", VALUES, QUICK_VALUES)
 
 
 def _range(cell: Cell, name: str) -> float:
@@ -26,7 +19,7 @@ def _range(cell: Cell, name: str) -> float:
 
 
 def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
-    cells = cells_of(outcomes, points(settings), BOTH)
+    cells = SWEEP.cells(outcomes, settings)
     few = next(cell for cell in cells if cell.point.values == FEW)
     enough = [cell for cell in cells if cell.point.values >= ENOUGH]
     names = (RR, POSG)
@@ -64,9 +57,9 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
 
 
 def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
-    cells = cells_of(outcomes, points(settings), BOTH)
+    cells = SWEEP.cells(outcomes, settings)
     figure = lines(cells, list(BOTH), Cell.times, "number of costs", "mean completion time, ms", log=True)
     return [Picture("fig7", figure, "Mean completion time; mean, lowest and highest over all streams.")]
 
 
-EXPERIMENT = Experiment("fig7", "Figure 7: the number of costs", jobs, claims, parts)
+EXPERIMENT = Experiment("fig7", "Figure 7: the number of costs", SWEEP.jobs, claims, parts)

@@ -1,28 +1,21 @@
 """Fig. 8: the speed-up with different numbers of workers."""
 
 from unskew.experiments.claims import verdict
-from unskew.experiments.grid import Job, Outcomes
+from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings
 from unskew.experiments.posg.pictures import speed_ups
 from unskew.experiments.posg.rules import IDLE_READING
-from unskew.experiments.posg.setup import BOTH, IDLE, POSG, Point, cells_of, jobs_of, of_points
+from unskew.experiments.posg.setup import BOTH, IDLE, POSG, Sweep, of_points
 
 WORKERS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
 QUICK_WORKERS = (1, 2, 3, 9, 10)
 FIRST, LAST = 1.04, 1.01  # growth of the speed-up from 2 to 3 workers, and from 9 to 10
 WITHIN = 0.02
-
-
-def points(settings: Settings) -> list[Point]:
-    return [Point(workers, workers=workers) for workers in settings.pick(WORKERS, QUICK_WORKERS)]
-
-
-def jobs(settings: Settings) -> list[Job]:
-    return jobs_of("fig8", points(settings), BOTH, settings)
+SWEEP = Sweep("fig8", BOTH, "workers", WORKERS, QUICK_WORKERS)
 
 
 def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
-    cells = cells_of(outcomes, points(settings), BOTH)
+    cells = SWEEP.cells(outcomes, settings)
     at = {cell.point.workers: cell for cell in cells}
 
     def growth(name: str) -> tuple[float, float]:
@@ -72,8 +65,8 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
 
 
 def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
-    figure = speed_ups(cells_of(outcomes, points(settings), BOTH), "workers k")
+    figure = speed_ups(SWEEP.cells(outcomes, settings), "workers k")
     return [Picture("fig8", figure, "Speed-up; mean, lowest and highest over all streams.")]
 
 
-EXPERIMENT = Experiment("fig8", "Figure 8: the number of workers", jobs, claims, parts)
+EXPERIMENT = Experiment("fig8", "Figure 8: the number of workers", SWEEP.jobs, claims, parts)

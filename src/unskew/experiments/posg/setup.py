@@ -99,6 +99,25 @@ def _choice(scheme: Any) -> dict[str, Any]:
     return {"scheme": names[type(scheme)], **scheme._asdict()}
 
 
+class Sweep(NamedTuple):
+    """A figure that changes one condition, with the same schemes at each point."""
+
+    experiment: str
+    kinds: Kinds
+    condition: str  # a field of Point
+    whole: Sequence[float]  # its values in the whole grid,
+    quick: Sequence[float]  # and in the quick one
+
+    def points(self, settings: Settings) -> list[Point]:
+        return [Point(**{"x": value, self.condition: value}) for value in settings.pick(self.whole, self.quick)]
+
+    def jobs(self, settings: Settings) -> list[Job]:
+        return jobs_of(self.experiment, self.points(settings), self.kinds, settings)
+
+    def cells(self, outcomes: Outcomes, settings: Settings) -> list[Cell]:
+        return cells_of(outcomes, self.points(settings), self.kinds)
+
+
 def spread(values: Sequence[float], digits: int = 2) -> str:
     """Mean, lowest and highest."""
     return f"{np.mean(values):.{digits}f} ({min(values):.{digits}f} to {max(values):.{digits}f})"
