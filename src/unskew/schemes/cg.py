@@ -13,7 +13,8 @@ So fast workers come to hold more virtual workers, and nobody needs to know a sp
 tuples go elsewhere, and partial results are merged as with `pkg`.
 
 Choices made here:
-- Utilisation is what came over what the worker could have executed; with `drain`, the share of time spent at work.
+- Utilisation is what came over what the worker could have executed; with `drain`, the share of time spent at work; with
+  `queue_capacity`, the tuples at the worker over that number.
 - A source hears only from workers that executed a tuple of it in the window, in the order of their indices.
 - The virtual worker that came last is the first to go.
 - `seed` picks another set of functions: the candidates from number 65,536 * seed on.
@@ -108,6 +109,9 @@ class ConsistentGrouping(NamedTuple):
         equal arcs (the paper's CH), instead of to another candidate.
     patient
         True: a wish stays in its queue until it is served, or until the worker asks for the opposite.
+    queue_capacity
+        Above 0: utilisation is the number of tuples at the worker over this one, where workers tell how long their
+        queues are.
 
     Examples
     --------
@@ -137,12 +141,14 @@ class ConsistentGrouping(NamedTuple):
     seed: int = 0
     ring: bool = False
     patient: bool = False
+    queue_capacity: int = 0
 
     def check(self) -> None:
         require_integer("virtual", self.virtual, 1, MOST_VIRTUAL)
         require_integer("total", self.total, 0, MOST_VIRTUAL)
         require_integer("workers", self.workers, 1, self.total or MOST_VIRTUAL // self.virtual)
         require_integer("seed", self.seed, 0, MOST_SEEDS - 1)
+        require_integer("queue_capacity", self.queue_capacity, 0, MOST_TUPLES)
         require_number("epsilon", self.epsilon, "a number from 0 on, or inf", 0.0, np.inf)
         require_number("idle", self.idle, "a utilisation from 0 on", 0.0, np.inf)
         require_number("busy", self.busy, f"a utilisation from idle ({self.idle}) on, or inf", self.idle, np.inf)
@@ -151,6 +157,8 @@ class ConsistentGrouping(NamedTuple):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise InputError(f"{name}: must be True or False, not {value!r}")
+        if self.drain and self.queue_capacity:
+            raise InputError(f"drain: must be False where queue_capacity is above 0, not with {self.queue_capacity}")
 
     @property
     def report_every(self) -> float:
@@ -186,9 +194,7 @@ class ConsistentGrouping(NamedTuple):
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Queue the wishes of the workers, and pair them."""
-        utilisation = report.busy / report.seconds
-        if not self.drain:
-            utilisation = utilisation * (report.came / np.maximum(report.tuples, 1))
+        utilisation = self._utilisation(report)
         overloaded = report.workers[utilisation > self.busy]
         state.last[2] += 1
         state.overloaded[overloaded] = state.last[2]
@@ -210,6 +216,12 @@ class ConsistentGrouping(NamedTuple):
         pairs = min(len(idle), len(busy))
         if pairs:
             _hand_over(state, busy[:pairs], idle[:pairs])
+
+    def _utilisation(self, report: WorkerReport) -> npt.NDArray[np.float64]:
+        if self.queue_capacity:
+            return report.waiting / self.queue_capacity
+        at_work = report.busy / report.seconds
+        return at_work if self.drain else at_work * (report.came / np.maximum(report.tuples, 1))
 
     def resized(self, state: State, before: Names, after: Names) -> "tuple[ConsistentGrouping, State]":
         """For other workers: the same virtual workers, as few as possible of them with another holder."""
