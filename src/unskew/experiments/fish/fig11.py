@@ -2,13 +2,12 @@
 
 from unskew.experiments.claims import verdict
 from unskew.experiments.fish.fig9 import COMPARABLE
-from unskew.experiments.fish.rules import NEAR, Ratio, largest, near
+from unskew.experiments.fish.rules import NEAR, Ratio, by_share, largest, near
 from unskew.experiments.fish.setup import (
     COUNTERS,
     LONG,
     MOST,
     RIVALS,
-    SHARE_READING,
     TUPLES,
     Cell,
     expected_sg_memory,
@@ -48,14 +47,14 @@ def memory_claims(cells: list[Cell], short: list[Cell], ten: list[Cell]) -> list
             "fig11-fish",
             f"FISH's memory is comparable to FG's with {MOST} workers",
             f"1.11x to {COMPARABLE}x of FG",
-            listed_memory(cells, COUNTERS),
-            verdict(is_comparable(cells, COUNTERS), is_comparable(cells, "FISH")),
-            f"Rule: at most {COMPARABLE}x in every cell. Cold keys have two candidates. Where f_k is a share of what "
-            "the counters sum to, a single tuple after a decay makes its key hot, and sooner or later every key is hot "
-            f"for a moment. On ten rankings: {listed_memory(ten, 'FISH')}; as a share of the counters "
+            why=f"Rule: at most {COMPARABLE}x in every cell. Cold keys have two candidates. Where f_k is a share of "
+            "what the counters sum to, a single tuple after a decay makes its key hot, and sooner or later every key "
+            f"is hot for a moment. On ten rankings: {listed_memory(ten, 'FISH')}; as a share of the counters "
             f"{listed_memory(ten, COUNTERS)}.",
-            SHARE_READING,
-            listed_memory(cells, "FISH"),
+            **by_share(
+                lambda ending: is_comparable(cells, f"FISH{ending}"),
+                lambda ending: listed_memory(cells, f"FISH{ending}"),
+            ),
         ),
         Finding(
             "fig11-sg",

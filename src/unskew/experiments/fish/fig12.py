@@ -6,15 +6,15 @@ from unskew.experiments.claims import verdict
 from unskew.experiments.fish.fig9 import BACKED_UP
 from unskew.experiments.fish.fig11 import TEN_RANKINGS
 from unskew.experiments.fish.pictures import Row, by_skew
-from unskew.experiments.fish.rules import NEAR, SAME, gains, largest, local_gains, near, up_to
+from unskew.experiments.fish.rules import NEAR, SAME, by_share, gains, largest, local_gains, near, up_to
 from unskew.experiments.fish.setup import (
     BACK_PRESSURE,
     BOUND,
     KEYS,
     MOST,
+    OF_COUNTERS,
     SATURATED,
     SG,
-    SHARE_READING,
     Cell,
     Kinds,
     cells_of,
@@ -33,7 +33,6 @@ FORGETS, CHOSEN, LIFE = "alpha = 0", "alpha = 0.2", "alpha = 1"
 EXACT, ALL_WORKERS = "alpha = 1, exact counts", "alpha = 1, W-C's rule"
 SWEEP: Kinds = {f"alpha = {alpha:g}": partial(Fish, alpha=alpha, whole_epoch=True) for alpha in ALPHAS}
 # with the other reading of f_k
-OF_COUNTERS = ", share of counters"
 FORGOTTEN: Kinds = {
     f"alpha = {alpha:g}{OF_COUNTERS}": partial(Fish, alpha=alpha, whole_epoch=False) for alpha in (0.0, 0.2)
 }
@@ -165,38 +164,33 @@ def _forgetting(most: list[Cell]) -> list[Finding]:
     def ratios(ending: str) -> dict[float, float]:
         return {cell.skew: cell.memory(FORGETS + ending) / cell.memory(CHOSEN + ending) for cell in most}
 
-    def shown(found: dict[float, float]) -> str:
-        return f"W={MOST}: " + ", ".join(f"{value:.2f} (z={z})" for z, value in found.items())
+    def shown(ending: str) -> str:
+        return f"W={MOST}: " + ", ".join(f"{value:.2f} (z={z})" for z, value in ratios(ending).items())
 
-    def as_printed(found: dict[float, float]) -> bool:
+    def as_printed(ending: str) -> bool:
+        found = ratios(ending)
         return near(found[min(found)], PRINTED_FORGET)
 
-    def falls(found: dict[float, float]) -> bool:
+    def falls(ending: str) -> bool:
+        found = ratios(ending)
         return found[min(found)] >= found[max(found)]
 
-    literal, of_epoch = ratios(OF_COUNTERS), ratios("")
     return [
         Finding(
             "fig12-forget",
             "alpha = 0 needs more memory than alpha = 0.2, on streams of low skew",
             f"{PRINTED_FORGET}x",
-            shown(literal),
-            verdict(as_printed(literal), as_printed(of_epoch)),
-            f"Rule: at W={MOST} and the smallest skew within a factor {NEAR:g} of the printed one, either way. With "
-            "alpha = 0 nothing is known at the start of an epoch. Where f_k is a share of the counters, every key that "
-            "comes is hot until 4 W tuples have come, which is half of an epoch with 128 workers.",
-            SHARE_READING,
-            shown(of_epoch),
+            why=f"Rule: at W={MOST} and the smallest skew within a factor {NEAR:g} of the printed one, either way. "
+            "With alpha = 0 nothing is known at the start of an epoch. Where f_k is a share of the counters, every key "
+            "that comes is hot until 4 W tuples have come, which is half of an epoch with 128 workers.",
+            **by_share(as_printed, shown),
         ),
         Finding(
             "fig12-forget-skew",
             "alpha = 0 needs more memory especially with little skew",
             f"{PRINTED_FORGET}x is at low skew",
-            shown(literal),
-            verdict(falls(literal), falls(of_epoch)),
-            f"Rule: at W={MOST} the ratio is at least as large at the smallest skew as at the largest.",
-            SHARE_READING,
-            shown(of_epoch),
+            why=f"Rule: at W={MOST} the ratio is at least as large at the smallest skew as at the largest.",
+            **by_share(falls, shown),
         ),
     ]
 

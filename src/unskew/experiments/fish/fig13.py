@@ -5,13 +5,14 @@ from functools import partial
 from unskew.contract import Scheme
 from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, by_skew
-from unskew.experiments.fish.rules import SAME, Ratio, largest
+from unskew.experiments.fish.rules import SAME, Ratio, by_share, largest
 from unskew.experiments.fish.setup import (
     BACK_PRESSURE,
     BOUND,
+    BY_BACK_PRESSURE,
     MOST,
+    OF_COUNTERS,
     SG,
-    SHARE_READING,
     Cell,
     Kinds,
     cells_of,
@@ -31,13 +32,6 @@ TIMES_N = {
     "theta = 1/(8n)": 1 / 8,
 }
 COARSEST, CHOSEN, FINEST = "theta = 2/n", "theta = 1/(4n)", "theta = 1/(8n)"
-
-
-OF_COUNTERS = ", share of counters"
-BY_BACK_PRESSURE = (
-    f"Execution time is that under back-pressure, where a worker holds at most {BOUND} tuples (ours): by the makespan "
-    "with endless queues no threshold could fail."
-)
 
 
 def _fish(times_n: float, whole_epoch: bool, workers: int) -> Scheme:
@@ -91,22 +85,24 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
             "fig13-memory",
             "as for memory, theta = 1/(4n) is almost no different from 2/n",
             "almost no difference",
-            f"1/(4n) over 2/n: at most {largest(memory(OF_COUNTERS))}, at least {min(memory(OF_COUNTERS))[0]:.2f}",
-            verdict(max(memory(OF_COUNTERS))[0] <= SAME, max(memory(""))[0] <= SAME),
-            f"Rule: at most {SAME:g} in every cell. Where f_k is a share of the counters, one tuple makes its key hot "
-            f"for a moment at W = {MOST} and low skew: replicas for nothing, which a larger theta avoids.",
-            SHARE_READING,
-            f"1/(4n) over 2/n: at most {largest(memory(''))}, at least {min(memory(''))[0]:.2f}",
+            why=f"Rule: at most {SAME:g} in every cell. Where f_k is a share of the counters, one tuple makes its key "
+            f"hot for a moment at W = {MOST} and low skew: replicas for nothing, which a larger theta avoids.",
+            **by_share(
+                lambda ending: max(memory(ending))[0] <= SAME,
+                lambda ending: (
+                    f"1/(4n) over 2/n: at most {largest(memory(ending))}, at least {min(memory(ending))[0]:.2f}"
+                ),
+            ),
         ),
         Finding(
             "fig13-finest",
             "theta = 1/(8n) produces more memory for many workers and little skew",
             "more; no numbers in the text",
-            f"1/(8n) over 1/(4n) at {corner.place}: {more(OF_COUNTERS):.2f}",
-            verdict(more(OF_COUNTERS) > SAME, more("") > SAME),
-            f"Rule: more by a factor {SAME:g} at the largest W and the smallest skew.",
-            SHARE_READING,
-            f"1/(8n) over 1/(4n) at {corner.place}: {more(''):.2f}",
+            why=f"Rule: more by a factor {SAME:g} at the largest W and the smallest skew.",
+            **by_share(
+                lambda ending: more(ending) > SAME,
+                lambda ending: f"1/(8n) over 1/(4n) at {corner.place}: {more(ending):.2f}",
+            ),
         ),
     ]
 

@@ -1,15 +1,15 @@
 """Fig. 15 (RQ3): CHK, which gives a hot key workers by its frequency, against all workers for each as in W-C."""
 
 from unskew.experiments.claims import verdict
-from unskew.experiments.fish.fig13 import BY_BACK_PRESSURE, OF_COUNTERS
 from unskew.experiments.fish.pictures import Row, by_skew
-from unskew.experiments.fish.rules import NEAR, SAME, Ratio, largest, near
+from unskew.experiments.fish.rules import NEAR, SAME, Ratio, by_share, largest, near
 from unskew.experiments.fish.setup import (
     BACK_PRESSURE,
     BOUND,
+    BY_BACK_PRESSURE,
     MOST,
+    OF_COUNTERS,
     SG,
-    SHARE_READING,
     Cell,
     Kinds,
     cells_of,
@@ -91,13 +91,10 @@ def _saving(cells: list[Cell], workers: int) -> Finding:
         f"fig15-{workers}",
         f"CHK saves memory against W-C's rule with {workers} workers",
         f"up to {percent(PRINTED[workers])}",
-        shown(OF_COUNTERS),
-        verdict(holds(OF_COUNTERS), holds("")),
-        f"Rule: the largest saving is within a factor {NEAR:g} of the printed one, either way; a larger one differs "
-        "too. Where f_k is a share of the counters, each key that is called hot for a single tuple (see fig11-fish) "
-        "costs W replicas with W-C's rule.",
-        SHARE_READING,
-        shown(""),
+        why=f"Rule: the largest saving is within a factor {NEAR:g} of the printed one, either way; a larger one "
+        "differs too. Where f_k is a share of the counters, each key that is called hot for a single tuple (see "
+        "fig11-fish) costs W replicas with W-C's rule.",
+        **by_share(holds, shown),
     )
 
 
@@ -116,11 +113,8 @@ def _grows_with_workers(cells: list[Cell]) -> Finding:
         "fig15-growth",
         "what CHK saves becomes more as the number of workers increases",
         "25.23 % with 64 workers, 45.34 % with 128",
-        shown(OF_COUNTERS),
-        verdict(holds(OF_COUNTERS), holds("")),
-        f"Rule: the largest saving is larger with {WORKERS[1]} workers than with {WORKERS[0]}.",
-        SHARE_READING,
-        shown(""),
+        why=f"Rule: the largest saving is larger with {WORKERS[1]} workers than with {WORKERS[0]}.",
+        **by_share(holds, shown),
     )
 
 

@@ -3,17 +3,16 @@
 from unskew.experiments.claims import NOT_TESTABLE, verdict
 from unskew.experiments.fish.fig9 import latencies
 from unskew.experiments.fish.pictures import Row, by_skew
-from unskew.experiments.fish.rules import NEAR, SAME, at_most, largest, near
+from unskew.experiments.fish.rules import NEAR, SAME, at_most, by_share, largest, near
 from unskew.experiments.fish.setup import (
     ALL,
     BOTH_FISH,
-    COUNTERS,
     LONG,
     MOST,
+    OF_COUNTERS,
     QUICK_SKEWS,
     RIVALS,
     SG,
-    SHARE_READING,
     SIZED,
     WITH_HEADROOM,
     Cell,
@@ -85,30 +84,27 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
 
 
 def _memory(cells: list[Cell]) -> list[Finding]:
-    def shares(name: str) -> dict[float, float]:
-        return {cell.skew: cell.memory(name) / cell.memory("SG") for cell in cells}
+    def shares(ending: str) -> dict[float, float]:
+        return {cell.skew: cell.memory(f"FISH{ending}") / cell.memory("SG") for cell in cells}
 
-    def shown(found: dict[float, float]) -> str:
-        return ", ".join(f"{percent(share)} (z={z})" for z, share in found.items())
+    def shown(ending: str) -> str:
+        return ", ".join(f"{percent(share)} (z={z})" for z, share in shares(ending).items())
 
-    def as_printed(found: dict[float, float]) -> bool:
+    def as_printed(ending: str) -> bool:
+        found = shares(ending)
         lowest = min(found, key=lambda z: found[z])
         return max(found.values()) < MOST_SHARE and lowest == 1.0 and near(found[1.0], PRINTED_SHARE)
 
-    literal, of_epoch = shares(COUNTERS), shares("FISH")
-    least = min(*literal.values(), *of_epoch.values())
+    least = min(*shares(OF_COUNTERS).values(), *shares("").values())
     return [
         Finding(
             "fig20",
             "FISH's memory is less than 16 % of SG's, and as low as 3.34 % at skew 1.0",
             "< 16 %; 3.34 % at z = 1.0",
-            shown(literal),
-            verdict(as_printed(literal), as_printed(of_epoch)),
-            f"Rule: below 16 % at every z, lowest at z = 1.0 and there within a factor {NEAR:g} of the printed share, "
-            f"with {SOURCES} sources and W={MOST}. SG's memory grows with the length of the stream (see fig11-sg). "
-            f"Each of {SOURCES} sources has its own idea of what is hot.",
-            SHARE_READING,
-            shown(of_epoch),
+            why=f"Rule: below 16 % at every z, lowest at z = 1.0 and there within a factor {NEAR:g} of the printed "
+            f"share, with {SOURCES} sources and W={MOST}. SG's memory grows with the length of the stream (see "
+            f"fig11-sg). Each of {SOURCES} sources has its own idea of what is hot.",
+            **by_share(as_printed, shown),
         ),
         Finding(
             "abstract-memory",

@@ -2,17 +2,15 @@
 
 from unskew.experiments.claims import verdict
 from unskew.experiments.fish.pictures import Row, by_workers
-from unskew.experiments.fish.rules import NEAR, gains, largest, local_gains, near, up_to
+from unskew.experiments.fish.rules import NEAR, by_share, gains, largest, local_gains, near, up_to
 from unskew.experiments.fish.setup import (
     ALL,
     BACK_PRESSURE,
     BOUND,
-    COUNTERS,
     LOCAL,
     MOST,
     REAL,
     SATURATED,
-    SHARE_READING,
     Cell,
     cells_of,
     jobs_of,
@@ -137,17 +135,17 @@ def _why(cells: list[Cell], backed_up: list[Cell], name: str) -> str:
 
 
 def _memory(cells: list[Cell]) -> Finding:
-    def of(name: str) -> list[tuple[float, str]]:
-        return [(cell.memory(name), cell.place) for cell in cells]
+    def of(ending: str) -> list[tuple[float, str]]:
+        return [(cell.memory(f"FISH{ending}"), cell.place) for cell in cells]
+
+    def shown(ending: str) -> str:
+        return f"at most {largest(of(ending))}; " + ", ".join(f"{memory:.2f} ({place})" for memory, place in of(ending))
 
     return Finding(
         "fig11-real",
         *TEXTS["fig11-real"],
-        f"at most {largest(of(COUNTERS))}; " + ", ".join(f"{memory:.2f} ({place})" for memory, place in of(COUNTERS)),
-        verdict(max(of(COUNTERS))[0] <= COMPARABLE, max(of("FISH"))[0] <= COMPARABLE),
-        f"Rule: at most {COMPARABLE}x of FG in every cell. {OTHER_DATA}",
-        SHARE_READING,
-        f"at most {largest(of('FISH'))}; " + ", ".join(f"{memory:.2f} ({place})" for memory, place in of("FISH")),
+        why=f"Rule: at most {COMPARABLE}x of FG in every cell. {OTHER_DATA}",
+        **by_share(lambda ending: max(of(ending))[0] <= COMPARABLE, shown),
     )
 
 

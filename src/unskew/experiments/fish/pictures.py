@@ -33,7 +33,8 @@ LOOKS = {
     "W-C100 code": (BLUE, "--", "h"),
 }
 INCHES_PER_LABEL = 1.6  # of a legend
-PLAIN, DECADES = (1.0, 2.0, 5.0), 200  # numbers that a logarithmic axis of so small a range shows, times powers of ten
+# numbers that a logarithmic axis shows, times powers of ten, if its top is at most so many times its bottom
+PLAIN = {8.0: (1.0, 1.5, 2.0, 3.0, 5.0, 7.0), 200.0: (1.0, 2.0, 5.0), float("inf"): (1.0,)}
 LEAST_TOP = 1.1  # of an axis that starts at 1: differences of a per mille shall not look large
 Value = Callable[[Cell, str], float]
 
@@ -112,6 +113,6 @@ def _scale(axis: Any, log: bool) -> None:
         return
     axis.set_yscale("log")
     bottom, top = axis.get_ylim()
-    axis.yaxis.set_major_locator(LogLocator(subs=PLAIN if top < DECADES * bottom else (1.0,)))
+    axis.yaxis.set_major_locator(LogLocator(subs=next(n for most, n in PLAIN.items() if top <= most * bottom)))
     axis.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axis.yaxis.set_minor_formatter(NullFormatter())

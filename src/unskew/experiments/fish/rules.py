@@ -10,10 +10,11 @@ the highest load of windows of 10 tuples per worker. The bound, the windows and 
 run, but when an audit had found 8.9 (D-C) and 5.4 (W-C) with this bound on congress_hashtags.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any
 
 from unskew.experiments.claims import verdict
-from unskew.experiments.fish.setup import Cell
+from unskew.experiments.fish.setup import OF_COUNTERS, SHARE_READING, Cell
 from unskew.experiments.paper import Finding
 
 NEAR = 1.5  # a printed "up to" is met within this factor, either way
@@ -71,6 +72,19 @@ def at_most(id: str, claim: str, printed: float, ratios: list[Ratio], why: str) 
         verdict(max(ratios)[0] <= printed),
         f"Rule: in no cell above the printed factor. {why}",
     )
+
+
+def by_share(holds: Callable[[str], bool], shown: Callable[[str], str]) -> dict[str, Any]:
+    """Fields of a finding on memory, for f_k as a share of the counters, and, as a reading, of at least an epoch.
+
+    `holds` and `shown` take how the names of the schemes end: OF_COUNTERS, or nothing.
+    """
+    return {
+        "measured": shown(OF_COUNTERS),
+        "verdict": verdict(holds(OF_COUNTERS), holds("")),
+        "reading": SHARE_READING,
+        "measured_so": shown(""),
+    }
 
 
 def gains(cells: Iterable[Cell], other: str, name: str) -> list[Ratio]:

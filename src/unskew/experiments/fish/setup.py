@@ -58,14 +58,23 @@ CODE: Kinds = {
     "D-C, 2/W": lambda workers: DChoices(workers, theta=2 / workers, counters=K_MAX, error_weight=1.0),
     "W-C, 2/W": lambda workers: WChoices(workers, theta=2 / workers, counters=K_MAX, error_weight=1.0),
 }
+CODE_100: Kinds = {  # with the 100 counters that the public code has too
+    "D-C, 2/W, 100 counters": lambda workers: DChoices(workers, theta=2 / workers, counters=100, error_weight=1.0),
+    "W-C, 2/W, 100 counters": lambda workers: WChoices(workers, theta=2 / workers, counters=100, error_weight=1.0),
+}
 # The paper does not say what f_k is a share of. FISH: of at least N_epoch tuples. The other reading: of what the
 # counters sum to, which is 250 after each decay.
 FISH: Kinds = {"FISH": lambda workers: Fish(workers, whole_epoch=True)}
-COUNTERS = "FISH, share of counters"
+OF_COUNTERS = ", share of counters"
+COUNTERS = f"FISH{OF_COUNTERS}"
 BOTH_FISH: Kinds = {**FISH, COUNTERS: lambda workers: Fish(workers, whole_epoch=False)}
 SHARE_READING = (
     "f_k is a share of max(sum of the counters, N_epoch): after a decay the counters sum to 250, and a single tuple "
     "would be a share above theta. The paper does not say what f_k is a share of."
+)
+BY_BACK_PRESSURE = (
+    f"Execution time is that under back-pressure, where a worker holds at most {BOUND} tuples (ours): by the makespan "
+    "with endless queues the claim could not fail."
 )
 ALL: Kinds = {**SG, "FG": Hash, **RIVALS, **SIZED, **BOTH_FISH}
 LOCAL: Kinds = {**SG, **RIVALS, **SIZED, **CODE, **FISH}  # those compared under back-pressure
