@@ -37,6 +37,10 @@ PAPER = Paper(
         "The rules were fixed before the grid was run, but after a first look at the speed of PoRC and at one day of "
         "CG. The readings, and the rules that follow the authors' public code, came after an audit of a first version. "
         "Variants that are not the paper's say that they are ours.",
+        "Readings: the text has utilisation as what was assigned over the capacity, and no word on how long a wish "
+        "stays; the authors' public code has what was executed, and wishes that stay until they are served. Each is "
+        "tried alone, both together, and a daily cycle of arrivals (ours) from either end. The rule of a claim is "
+        "applied to each of them, and the claim says under which it holds.",
     ),
     experiments=tuple(
         module.EXPERIMENT

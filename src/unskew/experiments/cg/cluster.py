@@ -8,18 +8,15 @@ where workloads change by the hour. With n workers it is n/10 minutes, so that a
 window to judge by.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from unskew import Hash, Shuffle
 from unskew.experiments.cg.setup import EPSILON, KG, SG, WP, Kinds
 from unskew.plots import COLOURS, new_figure
 from unskew.schemes.cg import ConsistentGrouping
 from unskew.simulate import Queues, Result
-from unskew.streams import CHUNK, Chunk, Stream
+from unskew.streams import Stream
 
 CG = "CG"
 RATE = WP.tuples / WP.seconds  # tuples per second
@@ -72,39 +69,6 @@ def grouping(workers: int, virtual: int = 10, **more: Any) -> ConsistentGrouping
     """CG as the paper runs it."""
     options: dict[str, Any] = {"epsilon": EPSILON, "window": window_for(workers)} | more
     return ConsistentGrouping(workers, virtual, **options)
-
-
-def as_in_code(workers: int, virtual: int = 10, **more: Any) -> ConsistentGrouping:
-    """CG as in the authors' public code: utilisation is what was executed, and wishes stay until they are served."""
-    return grouping(workers, virtual, drain=True, patient=True, **more)
-
-
-CODE_READING = (
-    "as in the authors' public code, utilisation is what was executed over what could have been (the text has what was "
-    "assigned), and a wish stays in its queue until it is served"
-)
-SWING = 0.2  # of the daily cycle: the rate is 1 +- SWING times the mean (ours: WP's own peaks cannot be had)
-CYCLE_READING = f"arrivals follow a daily cycle of plus and minus {100 * SWING:.0f} % (ours; WP's own cannot be had)"
-
-
-@dataclass(frozen=True)
-class Daily(Stream):
-    """Another stream whose tuples come in a daily cycle: most at 6 h, fewest at 18 h, as many in a day as before."""
-
-    stream: Stream
-
-    @property
-    def length(self) -> int | None:
-        return self.stream.length
-
-    def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
-        day = np.linspace(0.0, WP.seconds, 14_401)
-        turn = 2 * np.pi / WP.seconds
-        shares = (day + SWING / turn * (1 - np.cos(turn * day))) / WP.seconds  # of the day's tuples, until then
-        for chunk in self.stream.chunks(size):
-            days = chunk.times / WP.seconds
-            times = np.interp(days % 1.0, shares, day) + np.floor(days) * WP.seconds
-            yield chunk._replace(times=times)
 
 
 THREE: Kinds = {KG: Hash, SG: Shuffle, CG: grouping}

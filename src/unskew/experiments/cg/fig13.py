@@ -6,17 +6,13 @@ import numpy as np
 
 from unskew.experiments.cg.cluster import (
     CG,
-    CODE_READING,
-    CYCLE_READING,
     HIGH_IMBALANCE,
     MINUTE,
     NEAR_ZERO,
     RATE,
     THREE,
     UNEQUAL,
-    Daily,
     Machines,
-    as_in_code,
     between,
     drained,
     grouping,
@@ -29,6 +25,7 @@ from unskew.experiments.cg.cluster import (
     windows_of,
     worst,
 )
+from unskew.experiments.cg.readings import PRINTED, READINGS, Reading, judged
 from unskew.experiments.cg.setup import KG, SG, Kinds, shown, whole_wikipedia, wp_label
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Outcomes
@@ -37,16 +34,14 @@ from unskew.simulate import Result
 
 WORKERS, VIRTUAL = 10, 100
 CHANGES = {6 / 22: Machines(5, 4.0), 12 / 22: Machines(2, 10.0)}  # after 6M and 12M of 22M tuples
-CG_SHORT, CG_PROBING, CG_CODE = "CG, t0 = 10 s", "CG, rule of section VI-A", "CG, as in the code"
-EVEN, CYCLE, DELAYED = "WP", "WP, daily cycle", "WP, 5 sources, delay"
-READING = f"{CODE_READING}; and {CYCLE_READING}"
+CG_SHORT, CG_PROBING = "CG, t0 = 10 s", "CG, rule of section VI-A"
+EVEN, DELAYED = "WP", "WP, 5 sources, delay"
 KINDS: Kinds = {
     **THREE,
     CG: lambda workers: grouping(workers, VIRTUAL),
     CG_SHORT: lambda workers: grouping(workers, VIRTUAL, window=10.0),
     CG_PROBING: lambda workers: grouping(workers, VIRTUAL, probe_capacity=True),
 }
-CODE = as_in_code(WORKERS, VIRTUAL)
 
 
 def events(tuples: int) -> tuple[str, ...]:
@@ -59,12 +54,26 @@ def jobs(settings: Settings) -> list[Job]:
     stream, schemes = whole_wikipedia(settings), [kind(WORKERS) for kind in KINDS.values()]
     shared: dict[str, Any] = {"samples": samples_for(stream), "events": events(stream.tuples)}
     queues, late = queues_of(UNEQUAL, WORKERS), queues_of(UNEQUAL, WORKERS, delay=MINUTE)
-    own_times = queues_of(UNEQUAL, WORKERS, own_times=True)
+
+    def of_reading(reading: Reading) -> Job:
+        scheme, here = reading.scheme(WORKERS, VIRTUAL), reading.stream(stream)
+        return Job("fig13", _name(reading), here, (scheme,), queues=reading.queues(WORKERS), **shared)
+
     return [
         *(Job("fig13", EVEN, stream, tuple(schemes[i::2]), queues=queues, **shared) for i in range(2)),
-        Job("fig13", CYCLE, Daily(stream), (CODE,), queues=own_times, **shared),
+        *map(of_reading, READINGS),
         Job("fig13", DELAYED, stream, (KINDS[CG](WORKERS),), sources=5, queues=late, **shared),
     ]
+
+
+def _name(reading: Reading) -> str:
+    return f"WP, {reading.name}"
+
+
+def _readings(outcomes: Outcomes) -> dict[Reading, Result]:
+    """CG's runs, as printed and under each reading."""
+    found = {PRINTED: outcomes.of(KINDS[CG](WORKERS), data=EVEN)}
+    return found | {reading: outcomes.one(data=_name(reading)) for reading in READINGS}
 
 
 def changes(result: Result) -> list[float]:
@@ -84,9 +93,9 @@ def phases(result: Result) -> list[tuple[float, float]]:
 
 def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
     results = {name: outcomes.of(kind(WORKERS), data=EVEN) for name, kind in KINDS.items()}
-    code, late = outcomes.of(CODE, data=CYCLE), outcomes.of(KINDS[CG](WORKERS), data=DELAYED)
+    so, late = _readings(outcomes), outcomes.of(KINDS[CG](WORKERS), data=DELAYED)
     where = f"{wp_label(results[CG].tuples)}: "
-    found = [_recovery(results, code, where, number) for number in range(1, len(CHANGES) + 1)]
+    found = [_recovery(results, so, where, number) for number in range(1, len(CHANGES) + 1)]
     lowest = {}
     for name in (KG, SG):
         windows = windows_of(results[name])
@@ -130,7 +139,7 @@ def _told(result: Result, number: int) -> str:
     )
 
 
-def _recovery(results: dict[str, Result], code: Result, where: str, number: int) -> Finding:
+def _recovery(results: dict[str, Result], so: dict[Reading, Result], where: str, number: int) -> Finding:
     machines = list(CHANGES.values())[number - 1]
 
     def quick(result: Result) -> bool:
@@ -146,14 +155,12 @@ def _recovery(results: dict[str, Result], code: Result, where: str, number: int)
         where
         + _told(results[CG], number)
         + "".join(f"; {o}: near zero after {hours(time)}" for o, time in ours.items()),
-        verdict(quick(results[CG]), quick(code)),
-        "Rule: from at most half of the time until the next change on, the highest utilisation is at most "
+        why="Rule: from at most half of the time until the next change on, the highest utilisation is at most "
         f"{NEAR_ZERO:g} above the mean. One virtual worker moves for each pair of a busy and an idle worker in a "
         "window of a minute: a change that asks a worker for hundreds of them takes hours; and when the strong ones "
         "are just above 0.75, they ask for no more (see Fig. 12). Beside it a run with t0 = 10 s (ours), and one with "
         "the rule of section VI-A.",
-        READING,
-        where + _told(code, number),
+        **judged(so, quick, lambda result: _told(result, number)),
     )
 
 
@@ -187,7 +194,8 @@ def _queues(results: dict[str, Result], where: str) -> Finding:
 
 def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     results = {name: outcomes.of(kind(WORKERS), data=EVEN) for name, kind in KINDS.items()}
-    results |= {CG_CODE + ", daily cycle": outcomes.of(CODE, data=CYCLE)}
+    pictured = dict(results)
+    results |= {f"CG, {reading.name}": outcomes.one(data=_name(reading)) for reading in READINGS}
     results |= {"CG, 5 sources, delay": outcomes.of(KINDS[CG](WORKERS), data=DELAYED)}
     rows = []
     for name, result in results.items():
@@ -200,7 +208,7 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     return [
         Picture(
             "fig13",
-            through_the_day(results, changes(results[CG])),
+            through_the_day(pictured, changes(results[CG])),
             f"{wp_label(results[CG].tuples)}: 10 workers, of which at first 3 are 5 times as strong as the others, "
             "after 6M tuples 5 of them 4 times, after 12M 2 of them 10 times (dotted lines). CG has 100 virtual "
             "workers per worker and t0 = 1 minute, except where it says otherwise.",
