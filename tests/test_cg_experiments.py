@@ -47,7 +47,7 @@ def data(tmp_path: Path) -> Path:
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything on the first tuples only."""
     monkeypatch.setattr(setup, "QUICK_WP", SHORT)
-    monkeypatch.setattr(setup, "WHOLE_WP", SHORT)
+    monkeypatch.setattr(setup, "QUICK_DAY", SHORT)
     monkeypatch.setattr(fig4, "QUICK_TUPLES", SHORT)
     monkeypatch.setattr(real, "LONG_ENOUGH", SHORT)
     monkeypatch.setattr(storm, "QUICK_TUPLES", SHORT)
@@ -85,8 +85,9 @@ def test_the_grid_has_all_that_the_paper_varies(quick: bool) -> None:
         *(5, 10, 20, 50, 100, 1000),
     }
     for name in ("fig10", "fig12", "fig13"):
-        assert {job.stream.length for job in grid(name, quick)} == {22_000_000}
-    assert {event.split()[0] for job in grid("fig13", quick) for event in job.events} == {"t=6000000", "t=12000000"}
+        assert {job.stream.length for job in grid(name, quick)} == {22_000_000 // (4 if quick else 1)}
+    changes = {int(event.split()[0].removeprefix("t=")) for job in grid("fig13", quick) for event in job.events}
+    assert changes == {tuples // (4 if quick else 1) for tuples in (6_000_000, 12_000_000)}
     strong = {Machines(y, z) for y in (1, 3, 5, 7, 9) for z in (2.0, 5.0, 10.0)}
     assert quick or set(fig10.MACHINES) == strong
     assert cluster.UNEQUAL in fig10.QUICK_MACHINES
@@ -136,7 +137,7 @@ def test_the_total_capacity_is_the_same_whoever_is_strong() -> None:
 
 @pytest.mark.parametrize(("swing", "most", "fewest"), [(0.2, (5, 6), (17, 18)), (-0.2, (17, 18), (5, 6))])
 def test_a_daily_cycle_has_as_many_tuples_as_the_day_had(swing: float, most: Any, fewest: Any) -> None:
-    day = readings.Daily(Zipf(0, 10, 8_640, rate=0.1), swing)
+    day = readings.Daily(Zipf(0, 10, 8_640, rate=0.1), swing, seconds=86_400)
     times = np.concatenate([chunk.times for chunk in day.chunks()])
     assert (np.diff(times) > 0).all()
     assert times[0] == 0

@@ -20,7 +20,7 @@ from unskew.experiments.cg.cluster import (
     windows_of,
     worst,
 )
-from unskew.experiments.cg.setup import KG, SG, shown, whole_wikipedia, wp_label
+from unskew.experiments.cg.setup import KG, SG, day_of_wikipedia, shown, wp_label
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table, not_testable
@@ -37,7 +37,7 @@ DELAY = MINUTE
 
 def jobs(settings: Settings) -> list[Job]:
     schemes = (THREE[KG](WORKERS), THREE[SG](WORKERS), *seeded(THREE[CG](WORKERS), SEEDS))
-    stream = whole_wikipedia(settings)
+    stream = day_of_wikipedia(settings)
     samples = samples_for(stream)
     return [
         *(

@@ -22,7 +22,7 @@ from unskew.experiments.cg.cluster import (
     worst,
 )
 from unskew.experiments.cg.readings import PRINTED, READINGS, Reading, judged
-from unskew.experiments.cg.setup import shown, whole_wikipedia, wp_label
+from unskew.experiments.cg.setup import day_of_wikipedia, shown, wp_label
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table
@@ -44,7 +44,7 @@ Runs = dict[int, Result]  # of so many virtual workers per worker
 
 
 def jobs(settings: Settings) -> list[Job]:
-    stream = whole_wikipedia(settings)
+    stream = day_of_wikipedia(settings)
     samples = samples_for(stream, PER_MINUTE)
     printed = [PRINTED.scheme(WORKERS, virtual) for virtual in VIRTUAL] + [PROBING, QUICKER]
 

@@ -26,7 +26,7 @@ from unskew.experiments.cg.cluster import (
     worst,
 )
 from unskew.experiments.cg.readings import PRINTED, READINGS, Reading, judged
-from unskew.experiments.cg.setup import KG, SG, Kinds, shown, whole_wikipedia, wp_label
+from unskew.experiments.cg.setup import KG, SG, Kinds, day_of_wikipedia, shown, wp_label
 from unskew.experiments.claims import verdict
 from unskew.experiments.grid import Job, Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, Table
@@ -51,7 +51,7 @@ def events(tuples: int) -> tuple[str, ...]:
 
 
 def jobs(settings: Settings) -> list[Job]:
-    stream, schemes = whole_wikipedia(settings), [kind(WORKERS) for kind in KINDS.values()]
+    stream, schemes = day_of_wikipedia(settings), [kind(WORKERS) for kind in KINDS.values()]
     shared: dict[str, Any] = {"samples": samples_for(stream), "events": events(stream.tuples)}
     queues, late = queues_of(UNEQUAL, WORKERS), queues_of(UNEQUAL, WORKERS, delay=MINUTE)
 

@@ -11,8 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unskew.experiments.cg.cluster import UNEQUAL, grouping, queues_of
-from unskew.experiments.cg.setup import WP
+from unskew.experiments.cg.cluster import RATE, UNEQUAL, grouping, queues_of
 from unskew.experiments.claims import verdict
 from unskew.schemes.cg import ConsistentGrouping
 from unskew.simulate import Queues
@@ -33,7 +32,7 @@ class Reading(NamedTuple):
         return grouping(workers, virtual, **dict(self.options))
 
     def stream(self, even: Stream) -> Stream:
-        return Daily(even, self.swing) if self.swing else even
+        return Daily(even, self.swing, (even.length or 0) / RATE) if self.swing else even
 
     def queues(self, workers: int) -> Queues:
         return queues_of(UNEQUAL, workers, own_times=bool(self.swing))
@@ -65,24 +64,25 @@ READINGS = (*OF_WISHES, NIGHT, DAY, CODE_NIGHT)
 class Daily(Stream):
     """Another stream whose tuples come in a daily cycle, as many in a day as before.
 
-    With a positive `swing` most come at 6 h and fewest at 18 h after the start; with a negative one it is the other way
-    round, as on a day that begins at midnight.
+    With a positive `swing` most come after a quarter of the day and fewest after three; with a negative one it is the
+    other way round, as on a day that begins at midnight.
     """
 
     stream: Stream
     swing: float
+    seconds: float  # of a day
 
     @property
     def length(self) -> int | None:
         return self.stream.length
 
     def chunks(self, size: int = CHUNK) -> Iterator[Chunk]:
-        day = np.linspace(0.0, WP.seconds, 14_401)
-        turn = 2 * np.pi / WP.seconds
-        shares = (day + self.swing / turn * (1 - np.cos(turn * day))) / WP.seconds  # of the day's tuples, until then
+        day = np.linspace(0.0, self.seconds, 14_401)
+        turn = 2 * np.pi / self.seconds
+        shares = (day + self.swing / turn * (1 - np.cos(turn * day))) / self.seconds  # of the day's tuples, until then
         for chunk in self.stream.chunks(size):
-            days = chunk.times / WP.seconds
-            times = np.interp(days % 1.0, shares, day) + np.floor(days) * WP.seconds
+            days = chunk.times / self.seconds
+            times = np.interp(days % 1.0, shares, day) + np.floor(days) * self.seconds
             yield chunk._replace(times=times)
 
 
