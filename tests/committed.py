@@ -1,4 +1,7 @@
-"""The results of the papers that are committed in docs/papers/results."""
+"""The results of the papers that are committed in docs/papers/results.
+
+PAPER.json has all claims. PAPER-whole.json, where there is one, has those of the figures that were run whole.
+"""
 
 from documents import ROOT
 from unskew.experiments.evaluation import Evaluation
@@ -6,9 +9,13 @@ from unskew.experiments.evaluation import Evaluation
 RESULTS = ROOT / "docs" / "papers" / "results"
 
 
-def committed(paper: str) -> Evaluation:
+NAMES = sorted(path.stem for path in RESULTS.glob("*.json"))
+SOME_WHOLE = "-whole"
+
+
+def committed(name: str) -> Evaluation:
     """What `unskew reproduce` found when it was last run for the documents."""
-    return Evaluation.from_json((RESULTS / f"{paper}.json").read_text(encoding="utf-8"))
+    return Evaluation.from_json((RESULTS / f"{name}.json").read_text(encoding="utf-8"))
 
 
 def ids(found: Evaluation) -> list[str]:

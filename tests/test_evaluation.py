@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from committed import RESULTS, committed, ids
+from committed import NAMES, RESULTS, SOME_WHOLE, committed, ids
 from documents import ROOT
 from unskew import __version__
 from unskew.cli.reproduce import PAPERS
@@ -86,11 +86,11 @@ def test_a_reading_stands_beside_what_the_paper_says_literally() -> None:
     assert "1 reproduced under a stated reading, 0 differ" in page
 
 
-@pytest.mark.parametrize("paper", PAPERS)
-def test_the_committed_page_is_what_the_command_wrote(paper: str) -> None:
-    found = committed(paper)
-    assert (RESULTS / f"{paper}.json").read_text(encoding="utf-8") == found.to_json(indent=2) + "\n"
-    assert (RESULTS / f"{paper}.md").read_text(encoding="utf-8") == found.markdown()
+@pytest.mark.parametrize("name", NAMES)
+def test_the_committed_page_is_what_the_command_wrote(name: str) -> None:
+    found = committed(name)
+    assert (RESULTS / f"{name}.json").read_text(encoding="utf-8") == found.to_json(indent=2) + "\n"
+    assert (RESULTS / f"{name}.md").read_text(encoding="utf-8") == found.markdown()
 
 
 @pytest.mark.parametrize("paper", PAPERS)
@@ -104,9 +104,37 @@ def test_the_committed_results_are_those_of_this_version(paper: str) -> None:
     assert len(set(ids(found))) == len(found.claims)
 
 
+@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith(SOME_WHOLE)])
+def test_figures_that_were_run_whole_are_some_of_the_paper(name: str) -> None:
+    found, paper = committed(name), name.removesuffix(SOME_WHOLE)
+    assert (found.paper, found.version, found.grid) == (paper, __version__, WHOLE)
+    assert found.command == f"unskew reproduce {paper}" + "".join(f" --only {figure}" for figure in found.experiments)
+    every = committed(paper)
+    assert ids(found) == [claim.id for figure in found.experiments for claim in every.of(figure)]
+
+
 @pytest.mark.parametrize("paper", PAPERS)
 def test_the_findings_speak_of_claims_that_exist(paper: str) -> None:
     page = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
-    named = re.findall(rf"\(results/{paper}\.md#([^)]+)\)", page)
+    named = re.findall(rf"\(results/({paper}(?:{SOME_WHOLE})?)\.md#([^)]+)\)", page)
     assert named
-    assert set(named) <= {id.lower() for id in ids(committed(paper))}  # as links to headings are written
+    for name in {name for name, _ in named}:
+        known = {id.lower() for id in ids(committed(name))}  # as links to headings are written
+        assert {id for other, id in named if other == name} <= known
+
+
+@pytest.mark.parametrize("paper", ["pkg", "fish", "cg"])
+def test_the_findings_count_verdicts_as_the_results_do(paper: str) -> None:
+    """By the whole grid where a figure was run whole, else by the quick one."""
+    page = " ".join((ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8").split())
+    verdicts = {claim.id: claim for claim in committed(paper).claims}
+    if paper + SOME_WHOLE in NAMES:
+        verdicts |= {claim.id: claim for claim in committed(paper + SOME_WHOLE).claims}
+    counted = [claim.verdict for claim in verdicts.values() if not claim.by_construction]
+    numbers = re.search(
+        r"Of (\d+) claims (\d+) are reproduced, (?:(\d+) more under a stated reading, )?(\d+) differ", page
+    )
+    assert numbers
+    total, reproduced, reading, differ = (int(number or 0) for number in numbers.groups())
+    assert total == len(counted)
+    assert [reproduced, reading, differ] == [counted.count(kind) for kind in (REPRODUCED, READING, DIFFERS)]

@@ -234,6 +234,7 @@ def _logarithm(where: str, few: Runs, outcomes: Outcomes) -> Finding:
 
 def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     shown_runs = {f"{v} per worker": result for v, result in _runs(outcomes, PRINTED).items()}
+    read = {reading.name: _runs(outcomes, reading)[100] for reading in (PRINTED, *READINGS)}
     rows = [
         [
             outcome.job.data.removeprefix("WP, ") if outcome.job.data != "WP" else PRINTED.name,
@@ -253,6 +254,12 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
             through_the_day(shown_runs),
             f"{wp_label(outcomes[0].result.tuples)}: 3 of 10 workers are 5 times as strong; CG with 5 to 1000 virtual "
             "workers per worker at the start, t0 = 1 minute.",
+        ),
+        Picture(
+            "fig12-readings",
+            through_the_day(read),
+            "The same with 100 virtual workers per worker, as printed and under each reading. A day that begins with "
+            "quiet hours lets CG move virtual workers before queues grow.",
         ),
         Table(
             "Settled: from then on the highest utilisation is at most 0.1 above the mean. Late imbalance: its highest "
