@@ -15,7 +15,7 @@ import pytest
 from committed import committed, ids
 from unskew import Hash, InputError, PartialKey, Router, Scheme, Shuffle
 from unskew.cli.reproduce import PAPERS
-from unskew.experiments.cg import PAPER, cluster, fig4, fig10, readings, real, section6, setup, storm
+from unskew.experiments.cg import PAPER, cluster, fig4, fig10, fig11, readings, real, section6, setup, storm
 from unskew.experiments.cg.cluster import RATE, Machines, Window, drained, grows, settled
 from unskew.experiments.claims import DIFFERS, NOT_TESTABLE, READING, REPRODUCED
 from unskew.experiments.grid import Job, Outcome, Outcomes
@@ -49,6 +49,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(setup, "QUICK_WP", SHORT)
     monkeypatch.setattr(setup, "QUICK_DAY", SHORT)
     monkeypatch.setattr(fig4, "QUICK_TUPLES", SHORT)
+    monkeypatch.setattr(fig11, "QUICK_TUPLES", SHORT)
     monkeypatch.setattr(real, "LONG_ENOUGH", SHORT)
     monkeypatch.setattr(storm, "QUICK_TUPLES", SHORT)
     monkeypatch.setattr(section6, "TUPLES", SHORT)

@@ -96,9 +96,9 @@ def cells_of(outcomes: Outcomes, kinds: Kinds) -> list[Cell]:
     ]
 
 
-def wikipedia(settings: Settings) -> StandIn:
-    """The stand-in for WP; in a quick run its first tenth."""
-    return StandIn("WP", settings.tuples(WHOLE_WP, QUICK_WP), seed=settings.seed)
+def wikipedia(settings: Settings, quick: int | None = None) -> StandIn:
+    """The stand-in for WP; in a quick run its first `quick` tuples, by default a tenth."""
+    return StandIn("WP", settings.tuples(WHOLE_WP, quick or QUICK_WP), seed=settings.seed)
 
 
 def day_of_wikipedia(settings: Settings) -> StandIn:
