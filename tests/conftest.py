@@ -26,6 +26,7 @@ ONCE = {
     "test_deployments",
     "test_documents",
     "test_evaluation",
+    "test_exact_moments",
     "test_experiments",
     "test_expressions",
     "test_files",

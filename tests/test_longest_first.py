@@ -32,6 +32,14 @@ def test_it_is_within_grahams_bound_of_the_best_assignment(costs, workers):
     assert longest_first(costs, workers).load.max() <= (4 / 3 - 1 / (3 * workers)) * best + 1e-9
 
 
+@given(costs, costs, st.integers(1, 9))
+def test_what_comes_later_goes_to_those_that_have_least(early, late, workers):
+    before = longest_first(early, workers).load
+    found = longest_first(late, workers, before).load
+    assert found.sum() == pytest.approx(sum(early) + sum(late))
+    assert found.max() <= max(before.max(), found.sum() / workers + max(late, default=0)) + 1e-6
+
+
 def test_grahams_worst_case():
     """Two workers, 3 3 2 2 2: the best is 6, longest first gives 7."""
     assert longest_first([3, 3, 2, 2, 2], 2).load.tolist() == [7.0, 5.0]

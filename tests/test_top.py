@@ -28,7 +28,10 @@ RECORD = BatchRecord(
     seconds=1.5,
     load=(700, 100, 100, 100),
     planned_max_over_mean=1.01,
-    hot_keys=({"key_id": "00000000000000ff", "share": 0.7, "workers": 3},),
+    hot_keys=(
+        {"key_id": "00000000000000aa", "key": "the [b]", "share": 0.7, "workers": 3},
+        {"key_id": "00000000000000ff", "key": None, "share": 0.2, "workers": 2},
+    ),
 )
 
 
@@ -82,8 +85,19 @@ def test_a_record_that_cannot_be_shown_is_left_out(run, checkpoint: Path, damage
 def test_the_terminal_shows_load_balance_and_hot_keys(run, checkpoint: Path) -> None:
     done = run("top", str(checkpoint), "--once")
     assert done.status == 0, done.err
-    for text in ("batch 7", "1,000 rows in 1.50 s", "plan 6", "2.80", "700", "00000000000000ff", "70.0 %"):
+    for text in ("batch 7", "1,000 rows in 1.50 s", "plan 6", "2.80", "700", "the [b]", "70.0 %"):
         assert text in done.out, text
+    assert "(id 00000000000000ff)" in done.out
+    assert "00000000000000aa" not in done.out
+
+
+def test_batches_of_live_routers_have_no_plan_and_no_hot_keys(run, tmp_path: Path) -> None:
+    online = replace(RECORD, scheme="pkg", plan=None, next_plan=None, planned_max_over_mean=None, hot_keys=())
+    (tmp_path / "unskew/route/batches").mkdir(parents=True)
+    (tmp_path / "unskew/route" / online.file_name).write_text(online.to_json())
+    done = run("top", str(tmp_path), "--once")
+    assert "pkg, online" in done.out
+    assert "hot key" not in done.out
 
 
 def test_a_folder_that_is_no_checkpoint_of_ours_is_refused(run, tmp_path: Path) -> None:
@@ -130,4 +144,5 @@ def test_a_browser_draws_a_bar_per_worker(address: str, tmp_path: Path) -> None:
     assert "batch 7: 1,000 rows in 1.50 s, fanout, plan 6, busiest over mean 2.8" in drawn.stdout
     assert drawn.stdout.count("<rect") == 4
     assert "worker 0: 700 rows" in drawn.stdout
-    assert "00000000000000ff" in drawn.stdout
+    assert "(id 00000000000000ff)" in drawn.stdout
+    assert "the [b]" in drawn.stdout

@@ -23,16 +23,18 @@ class BatchRecord:
         The number of the batch, when it began (ISO), and the id of its query.
     scheme, workers
         What routed it.
-    plan, next_plan
-        The version of the plan that it used, -1 if that could not be read, and of the one that was made after it.
     rows, seconds
         How many, and how long the batch took.
     load
-        Rows per worker; empty where there are too many workers to count.
+        Rows per worker; empty where there are too many workers to count. Estimated from a sample where a batch has more
+        than 200,000 rows and 10,000 per worker.
+    plan, next_plan
+        The version of the plan that it used, -1 if that could not be read, and of the one that was made after it; None
+        where live routers placed the rows.
     planned_max_over_mean
         What the plan predicted; None if not known.
     hot_keys
-        The hottest keys of the plan: key_id, share, workers.
+        The hottest keys of the plan: key_id, key (as text; null until a row of it was seen), share, workers.
     """
 
     batch: int
@@ -40,13 +42,13 @@ class BatchRecord:
     query: str
     scheme: str
     workers: int
-    plan: int
-    next_plan: int
     rows: int
     seconds: float
     load: tuple[int, ...]
-    planned_max_over_mean: float | None
-    hot_keys: tuple[dict[str, Any], ...]
+    plan: int | None = None
+    next_plan: int | None = None
+    planned_max_over_mean: float | None = None
+    hot_keys: tuple[dict[str, Any], ...] = ()
 
     @property
     def max_over_mean(self) -> float | None:

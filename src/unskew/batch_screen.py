@@ -1,6 +1,7 @@
 """The records of a stream as `unskew top` and `unskew.spark.watch` show them in a terminal."""
 
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Group, RenderableType
@@ -10,7 +11,7 @@ from rich.text import Text
 from unskew.batch_records import BatchRecord
 
 LONGEST_BAR = 40
-MOST_WORKERS, MOST_BATCHES, MOST_KEYS = 32, 60, 8
+MOST_WORKERS, MOST_BATCHES, MOST_KEYS, MOST_NAME = 32, 60, 8, 50
 STEPS = "▁▂▃▄▅▆▇█"
 
 
@@ -25,14 +26,14 @@ def screen(folder: Path | str, found: dict[str, list[BatchRecord]]) -> Renderabl
 
 def _shown(title: str, records: list[BatchRecord]) -> list[RenderableType]:
     last = records[-1]
-    plan = "no readable plan" if last.plan < 0 else f"plan {last.plan}"
+    plan = "online" if last.plan is None else "no readable plan" if last.plan < 0 else f"plan {last.plan}"
     head = Text.assemble(
         (title, "bold"),
         f"\nbatch {last.batch} · {last.rows:,} rows in {last.seconds:.2f} s · {last.scheme}, {plan} · "
         f"{last.workers} workers · busiest over mean ",
         (_number(last.max_over_mean), "bold"),
     )
-    return [head, _history(records), _bars(last), _hot_keys(last)]
+    return [head, _history(records), _bars(last), *([] if last.plan is None else [_hot_keys(last)])]
 
 
 def _history(records: list[BatchRecord]) -> Text:
@@ -64,10 +65,15 @@ def _bars(record: BatchRecord) -> RenderableType:
 def _hot_keys(record: BatchRecord) -> RenderableType:
     if not record.hot_keys:
         return Text("hot keys: none in the plan of this batch")
-    table = Table("hot key (id)", "share", "workers", box=SIMPLE_HEAD, pad_edge=False)
+    table = Table("hot key", "share", "workers", box=SIMPLE_HEAD, pad_edge=False)
     for hot in record.hot_keys[:MOST_KEYS]:
-        table.add_row(str(hot["key_id"]), f"{100 * hot['share']:.1f} %", str(hot["workers"]))
+        table.add_row(Text(name_of(hot)[:MOST_NAME]), f"{100 * hot['share']:.1f} %", str(hot["workers"]))
     return table
+
+
+def name_of(hot: dict[str, Any]) -> str:
+    """A hot key of a record, as people know it; its id where that is not known."""
+    return str(hot["key"]) if hot.get("key") is not None else f"(id {hot['key_id']})"
 
 
 def _number(value: float | None) -> str:

@@ -24,7 +24,7 @@ class Assignment(NamedTuple):
     load: Costs  # what each worker has in the end
 
 
-def longest_first(costs: npt.ArrayLike, workers: int) -> Assignment:
+def longest_first(costs: npt.ArrayLike, workers: int, load: npt.ArrayLike | None = None) -> Assignment:
     """Give each piece of work to one of `workers` workers. Equal pieces in their order, equal workers by their index.
 
     Parameters
@@ -33,6 +33,8 @@ def longest_first(costs: npt.ArrayLike, workers: int) -> Assignment:
         What each piece costs: finite numbers from 0 on.
     workers
         W, the number of workers.
+    load
+        What each worker has already; left out, nothing.
 
     Examples
     --------
@@ -44,13 +46,13 @@ def longest_first(costs: npt.ArrayLike, workers: int) -> Assignment:
     every = np.asarray(costs, np.float64)
     if every.ndim != 1 or not ((every >= 0) & (every < np.inf)).all():
         raise InputError("costs: must be a list of finite numbers from 0 on")
-    chosen, load = np.zeros(len(every), np.int64), np.zeros(workers)
-    least = [(0.0, worker) for worker in range(workers)]  # a heap
+    chosen, total = np.zeros(len(every), np.int64), np.zeros(workers) if load is None else np.array(load, np.float64)
+    least = sorted(zip(total.tolist(), range(workers), strict=True))  # a heap
     for piece in np.argsort(-every, kind="stable").tolist():
         if every[piece] == 0:
             break  # the rest costs nothing, wherever it is
         sofar, worker = least[0]
         chosen[piece] = worker
-        load[worker] = sofar + every[piece]
-        heapq.heapreplace(least, (float(load[worker]), worker))
-    return Assignment(chosen, load)
+        total[worker] = sofar + every[piece]
+        heapq.heapreplace(least, (float(total[worker]), worker))
+    return Assignment(chosen, total)

@@ -1,6 +1,7 @@
 """Plans that follow a stream from one micro-batch to the next."""
 
 import base64
+import json
 import warnings
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from unskew.errors import InputError
 from unskew.plan import HotKey, Plan
 from unskew.spark import Adaptive, repartition, salted, watch
 from unskew.spark.streaming.fading import FadingCounts
+from unskew.spark.streaming.loop import halvings_for
 from unskew.spark.streaming.plan_file import cells_for, cut_to_fit, line_of, version_in
 from unskew.spark.worker_counts import _numbers, count_workers, load_in
 
@@ -55,6 +57,7 @@ def test_hot_keys_are_dealt_from_the_second_batch_on_and_soon_again_when_others_
     assert "Python" not in plan
     assert [record.load for record in watched.records()["route"]] == list(map(tuple, loads.tolist()))
     assert "batch 5 · 20,000 rows in" in str(watched)
+    assert [record["hot_keys"][0]["key"] for record in found[1:]] == ["word-1"] * 3 + ["word-5001"] * 2
 
 
 def test_a_restart_goes_on_with_the_last_plan_and_a_damaged_or_missing_file_costs_balance_only(
@@ -98,17 +101,34 @@ def test_a_restart_goes_on_with_the_last_plan_and_a_damaged_or_missing_file_cost
     assert version_in(file.read_text()) == 0
 
 
-def test_another_number_of_workers_or_scheme_goes_on_from_the_counts(feed: Feed, tmp_path: Path) -> None:
+def test_another_number_of_workers_or_scheme_goes_on_from_the_counts_also_of_a_sample(
+    feed: Feed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unskew.spark.streaming.loop.LEAST_COUNTED", 5000)
+    monkeypatch.setattr("unskew.spark.streaming.loop.COUNTED_PER_WORKER", 100)
     checkpoint = tmp_path / "checkpoint"
     query = start(repartition(feed.stream(), "word", W, plan=Adaptive(checkpoint)), checkpoint)
     process(query, feed, checkpoint, words(0, ROWS))
     query.stop()
     balanced = repartition(feed.stream(), "word", 5, "w_choices", plan=Adaptive(checkpoint))
     query = start(balanced, checkpoint)
-    found = process(query, feed, checkpoint, words(1, ROWS))
+    found = process(query, feed, checkpoint, words(1, ROWS), words(2, ROWS))  # of the third, 5000 are counted
     query.stop()
     assert (len(found[1]["load"]), found[1]["scheme"]) == (5, "w_choices")
     assert found[1]["max_over_mean"] < 1.1
+    assert found[2]["max_over_mean"] < 1.2
+    assert [record["rows"] for record in found] == [ROWS] * 3
+    assert abs(sum(found[2]["load"]) - ROWS) <= 5  # rounded
+    assert sum(found[1]["load"]) == ROWS
+    faded = json.loads((checkpoint / "unskew/route/counts.json").read_text())
+    assert faded["tuples"] == pytest.approx((1 + 0.2 + 0.04) * ROWS)
+    hottest = max(faded["counts"].values()) / faded["tuples"]
+    assert hottest == pytest.approx(np.mean([w == "word-1" for w in words(2, ROWS)["word"].to_pylist()]), rel=0.1)
+
+
+def test_of_large_batches_a_sample_is_counted() -> None:
+    assert [halvings_for(rows, 16) for rows in (0, 100_000, 199_999, 200_000, 500_000, 10**9)] == [0, 0, 0, 1, 2, 13]
+    assert [halvings_for(500_000, workers) for workers in (40, 64)] == [1, 0]
 
 
 def test_every_worker_has_a_number_of_its_own_to_be_counted_by() -> None:
@@ -131,14 +151,17 @@ def test_online_routers_go_on_from_batch_to_batch_as_one_router_would(
     checkpoint, tables = tmp_path / "checkpoint", [words(seed, 2000) for seed in range(3)]
     placed = repartition(feed.stream(), "word", W, "pkg", mode="online", plan=Adaptive(checkpoint))
     query = start(placed.withColumn("worker", F.spark_partition_id()), checkpoint)
-    for table in tables:  # a file is one task
-        feed.put(table)
-        query.processAllAvailable()
+    recorded = process(query, feed, checkpoint, *tables)  # a file is one task
+    watched = str(watch(query))
     query.stop()
     found = [row["worker"] for row in results(spark, checkpoint).orderBy("v").collect()]
     ids = key_ids([word for table in tables for word in table["word"].to_pylist()])
     assert found == Router(PartialKey(W)).route(ids).tolist()
     assert {path.name for path in (checkpoint / "unskew/route/routers").iterdir()} == {"1", "2"}  # the old is gone
+    assert [record["load"] for record in recorded] == np.stack(
+        [np.bincount(some, minlength=W) for some in np.split(np.array(found), 3)]
+    ).tolist()
+    assert "pkg, online · 8 workers" in watched
 
 
 def test_keys_that_must_not_be_split_are_placed_whole_and_evenly(

@@ -74,6 +74,37 @@ def test_the_demo_shows_bars_and_says_what_it_checked(
     assert page.read_text().count("<svg") == 2
 
 
+def test_the_demo_of_a_stream_follows_the_hot_words(
+    tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("unskew.spark.local_spark", lambda folder, settings: nullcontext(spark))
+    monkeypatch.setattr("unskew.cli.demo_stream.BATCHES", 4)
+    monkeypatch.setattr("unskew.cli.demo_stream.ANEW", 2)
+    page = tmp_path / "page.html"
+    asked = [
+        "demo",
+        "--stream",
+        "--tuples",
+        "40000",
+        "--workers",
+        "4",
+        "--row-cost",
+        "1e-6",
+        "--out",
+        str(page),
+        "--json",
+    ]
+    done = CliRunner().invoke(app, asked)
+    assert done.exit_code == 0, done.output
+    found = json.loads(done.stdout)["batches"]
+    assert (
+        [batch["batch"] for batch in found["hash"]] == [batch["batch"] for batch in found["adaptive"]] == [0, 1, 2, 3]
+    )
+    assert found["adaptive"][1]["max_over_mean"] < 1.1 < found["hash"][1]["max_over_mean"]
+    assert found["adaptive"][2]["max_over_mean"] > found["adaptive"][3]["max_over_mean"]
+    assert "<svg" in page.read_text()
+
+
 def test_plain_hash_is_spark_s_own(tmp_path: Path, spark: SparkSession) -> None:
     words = write_words(tmp_path, 20_000, seed=1)
     placed = spark.read.parquet(str(tmp_path)).repartition(7, "word")

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from pyspark import cloudpickle
-from pyspark.errors import PythonException
+from pyspark.errors import PythonException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
@@ -189,10 +189,23 @@ def test_mistakes_are_refused_in_one_sentence(documents: DataFrame, case: str) -
         map_balanced(documents, **(options | changed))
 
 
-def test_streams_are_refused(spark: SparkSession) -> None:
+STREAM_REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "deal": ({"deal": "content"}, "deal: must be left out on a stream"),
+    "workers": ({"workers": 0}, "workers: must be an integer from 1"),
+    "cost": ({"cost": "nothing"}, "cost: Spark cannot compute it for each row"),
+    "checkpoint": ({"checkpoint": "here"}, "checkpoint: is for LearnedCosts"),
+}
+
+
+@pytest.mark.parametrize("case", STREAM_REFUSED)
+def test_mistakes_with_streams_are_refused_in_one_sentence(spark: SparkSession, case: str) -> None:
+    changed, message = STREAM_REFUSED[case]
     stream = spark.readStream.format("rate").load()
-    with pytest.raises(InputError, match=r"^df: is a stream, whose costs cannot be added up; call map_balanced in for"):
-        map_balanced(stream, same, stream.schema, W, "1")
+    options: dict[str, Any] = {"function": same, "schema": stream.schema, "workers": W, "cost": "value"}
+    with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+        map_balanced(stream, **(options | changed))
+    with pytest.raises(InputError, match=r"^checkpoint: is for streams"):
+        map_balanced(spark.range(3), same, "id bigint", W, LearnedCosts("id"), checkpoint="here")
 
 
 # ---------------------------------------------------------------- frames of all kinds
@@ -388,6 +401,46 @@ def test_a_sample_can_be_timed_first(classes: DataFrame) -> None:
     assert costs.time_sample(classes, napping, seconds=0.5) > 20
     found = classes.select("class", costs.estimate(classes).alias("e")).distinct().collect()
     assert {row["class"] for row in found if row["e"] >= 4e-3} == {0}
+
+
+def test_a_stream_is_dealt_by_the_costs_that_are_told(documents: DataFrame, tmp_path: Path) -> None:
+    documents.coalesce(1).write.parquet(str(tmp_path / "rows"))
+    rows = documents.sparkSession.readStream.schema(documents.schema).parquet(str(tmp_path / "rows"))
+    done = map_balanced(rows, same, documents.schema, 16, "if(id % 100 = 0, null, cost)").withColumn(
+        "worker", F.spark_partition_id()
+    )
+    found = finished(done, tmp_path)
+    assert sorted(found["id"].to_pylist()) == list(range(2000))
+    load = np.bincount(found["worker"].to_numpy(), found["cost"].to_numpy(), 16)
+    assert load.max() / load.mean() < 1.05
+    with pytest.raises(StreamingQueryException, match=r"cost: must be a finite number from 0 on, .* not -1\.0"):
+        finished(map_balanced(rows, same, documents.schema, 4, "-1"), tmp_path / "wrong")
+
+
+def finished(done: DataFrame, folder: Path) -> pa.Table:
+    """All rows of a stream, when it has read all that there is."""
+    options = {"checkpointLocation": f"{folder}/checkpoint", "path": f"{folder}/done"}
+    writer = done.writeStream.format("parquet").options(**options).trigger(availableNow=True)
+    writer.start().awaitTermination()
+    return done.sparkSession.read.parquet(f"{folder}/done").toArrow()
+
+
+def test_a_stream_learns_costs_from_one_micro_batch_for_the_next(classes: DataFrame, tmp_path: Path) -> None:
+    for part in range(3):
+        classes.withColumn("part", F.lit(part)).coalesce(1).write.mode("append").parquet(str(tmp_path / "rows"))
+    reader = classes.sparkSession.readStream.schema(classes.withColumn("part", F.lit(0)).schema)
+    rows = reader.option("maxFilesPerTrigger", 1).parquet(str(tmp_path / "rows"))
+    work = map_balanced(rows, napping, rows.schema, W, LearnedCosts("class"), checkpoint=tmp_path / "checkpoint")
+    found = finished(work.withColumn("worker", F.spark_partition_id()), tmp_path)
+    assert len(found) == 3 * classes.count()
+    parts, workers = found["part"].to_numpy(), found["worker"].to_numpy()
+    slow = found["class"].to_numpy() == 0
+    slowest = [np.bincount(workers[slow & (parts == part)], minlength=W).max() for part in range(3)]
+    assert slowest[0] == slow.sum() // 3  # by number, and every fourth row is slow
+    assert slowest[2] <= -(-slow.sum() // 3 // W) + 1
+    folder = tmp_path / "checkpoint/unskew/costs"
+    assert sorted(path.name for path in (folder / "told").iterdir()) == ["1", "2"]
+    assert sorted(path.name for path in (folder / "known").iterdir()) == ["1", "2"]
 
 
 def test_micro_batches_are_runs(classes: DataFrame, tmp_path: Path) -> None:

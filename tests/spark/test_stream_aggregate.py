@@ -16,10 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, results, start
 
-from unskew import SCHEMES
-from unskew.aggregates import Aggregate, Count, Max, Mean, Min, Sum, TopK, Variance
+from unskew import SCHEMES, Frequencies, key_ids, make_plan
+from unskew.aggregates import Aggregate, Count, Max, Mean, Min, StdDev, Sum, TopK, Variance
 from unskew.errors import InputError
-from unskew.spark import Adaptive, aggregate, apply_split, repartition
+from unskew.spark import Adaptive, aggregate, apply_split, apply_whole, repartition
+from unskew.spark.apply_whole import sort_as_spark
 from unskew.spark.streaming.merging import PROVIDER, ROCKS
 from unskew.spark.windows import microseconds
 
@@ -27,7 +28,16 @@ cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers c
 W = 4
 SCHEMA = "word string, v bigint, x double, ts timestamp"
 BEGIN = datetime(2026, 1, 1, tzinfo=timezone.utc)
-NATIVE = {"n": Count(), "nx": Count("x"), "total": Sum("v"), "least": Min("x"), "most": Max("word"), "mean": Mean("x")}
+NATIVE = {
+    "n": Count(),
+    "nx": Count("x"),
+    "total": Sum("v"),
+    "least": Min("x"),
+    "most": Max("word"),
+    "mean": Mean("x"),
+    "spread": Variance("x"),
+    "deviation": StdDev("x", sample=False),
+}
 
 
 class Texts(Aggregate):
@@ -49,7 +59,7 @@ class Texts(Aggregate):
         return " ".join(map(str, sorted(state)))
 
 
-PYTHON = {"n": Count(), "spread": Variance("x"), "top": TopK("v", k=2), "texts": Texts()}
+PYTHON = {"n": Count(), "top": TopK("v", k=2), "texts": Texts()}
 
 
 def table(minutes: list[float], words: list[str | None], seed: int = 0) -> pa.Table:
@@ -127,9 +137,8 @@ def test_native_aggregates_in_update_and_complete_mode_are_those_of_a_batch(
         "complete",
     )
     batch = rows_of(aggregate(feed.batch(), "word", NATIVE, W))
-    plain = (
-        feed.batch().groupBy("word").agg(F.count("*"), F.count("x"), F.sum("v"), F.min("x"), F.max("word"), F.avg("x"))
-    )
+    functions = [F.count("*"), F.count("x"), F.sum("v"), F.min("x"), F.max("word"), F.avg("x")]
+    plain = feed.batch().groupBy("word").agg(*functions, F.var_samp("x"), F.stddev_pop("x"))
     assert batch == rows_of(plain)
     assert latest(updated, 1) == batch
     assert whole == batch
@@ -236,6 +245,42 @@ def test_apply_split_gives_for_each_window_what_a_batch_gives(spark: SparkSessio
         apply_split(feed.stream(), *arguments, plan=Adaptive(tmp_path / "split"))  # type: ignore[arg-type]
 
 
+def first_and_last(rows: pa.Table) -> pa.Table:
+    return pa.table({"rows": [len(rows)], "first": [rows["x"][0].as_py()], "last": [rows["x"][-1].as_py()]})
+
+
+def test_apply_whole_gives_for_each_window_what_a_batch_gives(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
+    for each in (hot(1), hot(2, minutes=20), table([200.0], ["end"])):
+        feed.put(each)
+    windows = {"time": "ts", "window": "10 minutes", "slide": "5 minutes", "watermark": "5 minutes"}
+    arguments = ("word", first_and_last, "word string, rows bigint, first double, last double", W)
+    adaptive = Adaptive(tmp_path / "whole")
+    stream = apply_whole(feed.stream(), *arguments, plan=adaptive, sort=["-x", "v"], **windows)  # type: ignore[arg-type, misc]
+    found = run(stream, tmp_path / "whole", "append")
+    rows = feed.batch().where("word <> 'end' OR word IS NULL")
+    batch = rows_of(apply_whole(rows, *arguments, sort=["-x", "v"], **windows))  # type: ignore[arg-type, misc]
+    assert found == batch
+    assert len(found) > 100
+    whole = make_plan("scan", W, Frequencies(key_ids(["the"]), [1], tuples=1))
+    fixed = apply_whole(feed.stream(), *arguments, plan=whole, sort=["-x", "v"], **windows)  # type: ignore[arg-type, misc]
+    assert run(fixed, tmp_path / "fixed", "append") == batch
+    with pytest.raises(InputError, match=r"^window: a stream needs it"):
+        apply_whole(feed.stream(), *arguments, plan=adaptive)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^plan: a stream needs it"):
+        apply_whole(feed.stream(), *arguments, **windows)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=r"^plan: Adaptive is for streams"):
+        apply_whole(feed.batch(), *arguments, plan=adaptive)  # type: ignore[arg-type]
+
+
+def test_rows_are_sorted_as_spark_does(spark: SparkSession) -> None:
+    rows = [(i, [None, math.nan, 1.0, -1.0, math.inf][i % 5], "ab"[i % 2]) for i in range(20)]
+    df = spark.createDataFrame(rows, "i int, x double, s string")
+    for order in ([("x", False), ("i", True)], [("s", True), ("x", True), ("i", False)]):
+        by = [F.col(name).desc() if down else F.col(name).asc() for name, down in order]
+        ours = sort_as_spark(df.toArrow(), order)
+        assert ours["i"].to_pylist() == [row["i"] for row in df.orderBy(*by).collect()]
+
+
 def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
     def refused(message: str, results: Any = None, **options: Any) -> None:
         with pytest.raises(InputError, match=message):
@@ -248,7 +293,7 @@ def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -
     refused("^slide: must not be longer than the window", window="1 hour", slide="2 hours", time="ts")
     refused("^ttl: is for streams without windows", window="1 hour", time="ts", ttl="1 day")
     refused("^spark.sql.streaming.stateStore.providerClass: must be org.apache", ttl="1 day")
-    refused("^spark.sql.streaming.stateStore.providerClass: must be org.apache", {"spread": Variance("x")})
+    refused("^spark.sql.streaming.stateStore.providerClass: must be org.apache", {"top": TopK("v")})
     with pytest.raises(InputError, match=r"^ttl: is for streams, which"):
         aggregate(feed.batch(), "word", {"n": Count()}, W, ttl="1 day")
 

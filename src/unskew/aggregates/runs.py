@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pyarrow as pa
 
-from unskew.aggregates.groups import key_codes
+from unskew.aggregates.groups import key_codes, normalized_keys
 from unskew.aggregates.states import buffered
 
 
@@ -25,3 +25,12 @@ def by_key(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> Iterator[p
             held = [other]
     if held:
         yield pa.concat_tables(held)
+
+
+def gather_by_key(batches: Iterable[pa.RecordBatch], keys: Sequence[str]) -> Iterator[pa.Table]:
+    """The same from batches in any order, all of which are held in memory: for streams, which Spark cannot sort."""
+    held = [batch for batch in batches if batch.num_rows]
+    if held:
+        table = pa.Table.from_batches(held)
+        order = np.argsort(key_codes(normalized_keys(table.select(keys))), kind="stable")
+        yield from by_key(table.take(order).to_batches(), keys)

@@ -61,11 +61,12 @@ const show = (found) => {
     const last = records[records.length - 1];
     parts.push(make("h2", {}, name));
     parts.push(make("p", {id: `last-${name}`}, `batch ${last.batch}: ${last.rows.toLocaleString()} rows in ` +
-      `${last.seconds.toFixed(2)} s, ${last.scheme}, plan ${last.plan}, busiest over mean ${last.max_over_mean}`));
+      `${last.seconds.toFixed(2)} s, ${last.scheme}, ${last.plan === null ? "online" : "plan " + last.plan}, ` +
+      `busiest over mean ${last.max_over_mean}`));
     parts.push(figure(bars(last.load), "Rows per worker in the last batch; red: over 1.2 times the mean."));
     parts.push(figure(history(records), "Busiest worker over the mean, batch by batch."));
-    parts.push(table(["hot key (id)", "share", "workers"],
-      last.hot_keys.map(hot => [hot.key_id, (100 * hot.share).toFixed(1) + " %", hot.workers])));
+    if (last.plan !== null) parts.push(table(["hot key", "share", "workers"], last.hot_keys.map(hot =>
+      [hot.key ?? `(id ${hot.key_id})`, (100 * hot.share).toFixed(1) + " %", hot.workers])));
   }
   if (!parts.length) parts.push(make("p", {}, "no micro-batch yet"));
   document.getElementById("found").replaceChildren(...parts);

@@ -67,8 +67,9 @@ def aggregate(
     Notes
     -----
     On a stream, a worker aggregates its rows of a micro-batch, and Spark's state store holds one state per key. Count,
-    Sum, Min, Max and Mean are merged by Spark's own streaming aggregation, in every output mode. The others are merged
-    in Python by ``transformWithState``, which needs the state store of RocksDB, and knows update and append only.
+    Sum, Min, Max, Mean, Variance and StdDev are merged by Spark's own streaming aggregation, in every output mode. The
+    others are merged in Python by ``transformWithState``, which needs the state store of RocksDB, and knows update and
+    append only.
 
     Examples
     --------
@@ -86,7 +87,7 @@ def aggregate(
     require_keys(df, keys)
     names = key_names(keys)
     used = _checked_aggregates(df, names, aggregates)
-    windows = checked_windows(df, names, aggregates, time, window, slide, watermark)
+    windows = checked_windows(df, aggregates, time, window, slide, watermark)
     if df.isStreaming:
         route = Route(df, keys, workers, scheme, mode, plan, deal, sample)
         return aggregate_stream(route, names, used, aggregates, windows, ttl)
@@ -106,13 +107,6 @@ def require_keys(df: DataFrame, keys: str | Sequence[str]) -> None:
     ours = [name for name in key_names(keys) if name.lower().startswith(OURS)]
     if ours:
         raise InputError(f"keys: {ours[0]!r} must be renamed: names that begin with {OURS} are for columns on the way")
-
-
-def require_complete_keys(df: DataFrame, keys: str | Sequence[str]) -> None:
-    """InputError also where not all rows of a key are there."""
-    require_keys(df, keys)
-    if df.isStreaming:
-        raise InputError("df: must not be a stream, whose keys are never complete; allowed is a batch DataFrame")
 
 
 def _checked_aggregates(df: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Aggregate]) -> list[str]:

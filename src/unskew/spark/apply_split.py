@@ -93,7 +93,7 @@ def apply_split(
         if not callable(function):
             raise InputTypeError(f"{name}: must be a function of a table, not {type(function).__name__}")
     result = result_schema(df, schema)
-    windows = checked_windows(df, names, result.names, time, window, slide, watermark)
+    windows = checked_windows(df, result.names, time, window, slide, watermark)
     if df.isStreaming:
         if windows is None:
             raise InputError(

@@ -105,7 +105,7 @@ class CostDealing:
         self.workers, self._deal, self._whole = workers, deal, bool(keys)
         self._dealing: Dealing = by_columns(df, keys) if keys else dealing(df, (), deal)
         self._cost = free_name(self._dealing.df, COST)
-        self._costed = self._dealing.df.withColumn(self._cost, _as_number(df, cost))
+        self._costed = self._dealing.df.withColumn(self._cost, as_number(df, cost))
 
     @cached_property
     def dealt(self) -> Deal:
@@ -205,7 +205,7 @@ def measure(df: DataFrame, cost: str, lot: Column, lots: int) -> Measured:
     return Measured(rows.astype(np.int64), costs + unknown * mean, longest, int(unknown.sum()))
 
 
-def _as_number(df: DataFrame, cost: Column) -> Column:
+def as_number(df: DataFrame, cost: Column) -> Column:
     """The cost as a double. InputError where Spark cannot compute it, or it is no number."""
     name = free_name(df, COST)
     try:

@@ -16,7 +16,7 @@ from unskew.errors import InputError
 from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
 from unskew.spark.frames import column, count_of
 from unskew.spark.keys import key_columns, key_id, partition_of, shown_key
-from unskew.spark.worker_counts import MOST_COUNTED, count_workers, load_in
+from unskew.spark.worker_counts import MOST_COUNTED, count_numbers, load_in, number_of
 
 OLDEST = 1e6  # epochs: what is older counts for nothing anyway, and fits an integer
 COUNTERS_PER_KEY = 16  # of the sketch: for 2,000 keys its error stays under a hundredth of the mean of 200 workers
@@ -75,18 +75,28 @@ def count_keys(df: DataFrame, keys: str | Sequence[str], workers: int) -> Freque
 
 def counting(columns: list[Column], workers: int, most: int) -> list[Column]:
     """What Spark aggregates to find the `most` frequent keys; `frequencies_in` reads the row that comes out."""
-    top = F.call_function("approx_top_k", key_id(*columns), F.lit(most), F.lit(most * COUNTERS_PER_KEY))
-    home = partition_of(workers, *columns, F.lit(0))
-    return [top.alias("top"), count_workers(home, workers).alias("home"), F.count(F.lit(1)).alias("rows")]
+    return counting_by(key_id(*columns), home_number(columns, workers), workers, most)
 
 
-def frequencies_in(row: Any, workers: int, most: int) -> Frequencies:
-    """What the aggregates of `counting` found."""
-    found = [(entry["item"], entry["count"]) for entry in row["top"] or []]
+def counting_by(identity: Column, home: Column, workers: int, most: int) -> list[Column]:
+    """The same, from the key id and the number of the home of each row."""
+    top = F.call_function("approx_top_k", identity, F.lit(most), F.lit(most * COUNTERS_PER_KEY))
+    return [top.alias("top"), count_numbers(home, workers).alias("home"), F.count(F.lit(1)).alias("rows")]
+
+
+def home_number(columns: list[Column], workers: int) -> Column:
+    """What the home of each row's key is counted by."""
+    return number_of(partition_of(workers, *columns, F.lit(0)), workers)
+
+
+def frequencies_in(row: Any, workers: int, most: int, counted: int | None = None) -> Frequencies:
+    """What the aggregates of `counting` found; `counted` says how many rows had a key id, if not all."""
+    rows = row["rows"] if counted is None else counted
+    found = [(entry["item"], entry["count"]) for entry in row["top"] or [] if entry["item"] is not None]
     ids, counts = np.array(found, np.int64).reshape(-1, 2).T
-    known = counts > 2 * row["rows"] / (most * COUNTERS_PER_KEY)  # the sketch's error; smaller counts say nothing
+    known = counts > 2 * rows / (most * COUNTERS_PER_KEY)  # the sketch's error; smaller counts say nothing
     ids, counts = ids[known].view(np.uint64), counts[known]
-    return Frequencies(ids, counts, max(row["rows"], int(counts.sum())), home_load=load_in(row["home"], workers))
+    return Frequencies(ids, counts, max(rows, int(counts.sum())), home_load=load_in(row["home"], workers))
 
 
 def _load_of(found: Iterable[tuple[int, int]], workers: int) -> npt.NDArray[np.int64] | None:

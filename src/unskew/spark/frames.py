@@ -28,7 +28,7 @@ def require_batch(df: Any) -> None:
     if df.isStreaming:
         raise InputError(
             "df: is a stream, whose keys cannot be counted beforehand; route it with plan=Adaptive(the query's "
-            "checkpoint) or with the plan of a batch, or count in foreachBatch"
+            "checkpointLocation), which it does not know by itself, or with the plan of a batch"
         )
 
 

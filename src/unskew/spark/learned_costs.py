@@ -3,7 +3,7 @@
 import json
 import time
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ class LearnedCosts:
 
     The first run knows nothing and deals rows evenly by number, unless costs that were saved are loaded. Each task
     times your function and sketches, per cost key, how many rows there were and what they took (see `unskew.sketches`).
-    `collect` fetches the sketches, and the next run, or micro-batch in ``foreachBatch``, is dealt by them. A key that
+    `collect` fetches the sketches, and the next run is dealt by them; a stream does that by itself. A key that
     was never seen costs what all rows do on average.
 
     A function is timed on the rows of one cost key in one batch together. What a call costs besides its rows is part of
@@ -156,12 +156,7 @@ class LearnedCosts:
                 f"(take, show, isEmpty), or failed, or had no rows; {UNHEARD}"
             )
         elif any(rows):
-            new = new_mean_costs(ROWS, COLUMNS)
-            for row in done.values():
-                cells = np.frombuffer(zlib.decompress(row["sketches"]), np.float64).reshape(2, ROWS, COLUMNS)
-                new.counts.cells[:] += cells[0]
-                new.costs.cells[:] += cells[1]
-            self._learn(new)
+            self._learn(add_up(row["sketches"] for row in done.values()))
         return Balance(tuple(rows), (), tuple(seconds))
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
@@ -216,9 +211,12 @@ class LearnedCosts:
         self._observation, self._workers = observation, workers
 
     def _learn(self, new: MeanCosts) -> None:
-        old = self._sketches
-        changed = old is None or disagreement(old, new) > CHANGED
-        self._sketches = new if old is None or changed else merge_faded(old, new, self.keep)
+        self._sketches = learnt(self._sketches, new, self.keep)
+
+    @property
+    def sketches(self) -> MeanCosts | None:
+        """What was learnt, None if nothing yet."""
+        return self._sketches
 
     def _key_id(self, df: DataFrame) -> Column:
         require_frame(df)
@@ -277,7 +275,29 @@ def sketching() -> tuple[Told, Callable[[], Iterator[dict[str, Any]]]]:
         empty()
         context = TaskContext.get()
         worker = 0 if context is None else context.partitionId()
-        cells = zlib.compress(np.stack([sketch.cells for sketch in sketches]).tobytes(), level=1)  # mostly zeros
-        yield {"worker": worker, "rows": rows, "seconds": seconds, "sketches": cells}
+        yield {"worker": worker, "rows": rows, "seconds": seconds, "sketches": packed(sketches)}
 
     return told, done
+
+
+def packed(sketches: MeanCosts) -> bytes:
+    """The cells of both sketches, which are mostly zeros."""
+    return zlib.compress(np.stack([sketch.cells for sketch in sketches]).tobytes(), level=1)
+
+
+def add_up(parts: Iterable[bytes]) -> MeanCosts:
+    """All sketches together that `packed` made. ValueError where one is damaged."""
+    new = new_mean_costs(ROWS, COLUMNS)
+    for part in parts:
+        try:
+            cells = np.frombuffer(zlib.decompress(part), np.float64).reshape(2, ROWS, COLUMNS)
+        except zlib.error as error:
+            raise ValueError(str(error)) from None
+        new.counts.cells[:] += cells[0]
+        new.costs.cells[:] += cells[1]
+    return new
+
+
+def learnt(old: MeanCosts | None, new: MeanCosts, keep: float) -> MeanCosts:
+    """What is known after a run; what was known before counts `keep` times, or not at all where costs have changed."""
+    return new if old is None or disagreement(old, new) > CHANGED else merge_faded(old, new, keep)

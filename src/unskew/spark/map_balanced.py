@@ -1,16 +1,22 @@
 """`map_balanced`: an expensive function of each row, with the work dealt evenly, not the rows."""
 
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import StringType, StructField, StructType
 
+from unskew.checks import require_integer
 from unskew.errors import InputError, InputTypeError
-from unskew.spark.cost_dealing import CostDealing, cost_column
-from unskew.spark.frames import as_compared, free_name, repeated, require_frame
+from unskew.spark.cost_dealing import MOST_WORKERS, CostDealing, as_number, cost_column
+from unskew.spark.frames import as_compared, free_name, is_connect, repeated, require_frame
 from unskew.spark.learned_costs import DONE_TYPE, KEY, LearnedCosts, sketching
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
+from unskew.spark.streaming.cost_files import NAME as COSTS
+from unskew.spark.streaming.cost_files import CostFiles
+from unskew.spark.streaming.map_balanced import place_by_learned_cost, place_by_told_cost
+from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.telling import DONE, observe, with_done, with_nulls
 from unskew.spark.working import Failed, Function, Piece, by_batch, by_cost_key, run_collecting, run_through
 
@@ -27,6 +33,7 @@ def map_balanced(
     *,
     deal: str | None = None,
     on_error: str = "raise",
+    checkpoint: str | Path | None = None,
 ) -> DataFrame:
     """``df.repartition(workers).mapInArrow(function, schema)``, where each worker gets as much work as the others.
 
@@ -39,8 +46,8 @@ def map_balanced(
     Parameters
     ----------
     df
-        The rows, in a batch; in ``foreachBatch``, those of a micro-batch. They are read twice: cache what is expensive
-        to make, and what is not the same when it is made again.
+        The rows. Those of a batch are read twice: cache what is expensive to make, and what is not the same when it is
+        made again. Those of a stream are read once, see the notes.
     function
         As for ``mapInArrow``: gets an iterator of record batches and yields others. Where it fails, the error names it
         and shows the row; to find that row, rows of the last batch may be done again. One that hangs, hangs the task,
@@ -61,6 +68,16 @@ def map_balanced(
         column, ``error``, null in all other rows: a struct of the type of the error, its message, and the row. All
         other columns are null in such a row. The function is called anew for about every second of work, so load what
         it needs once per process (``functools.cache``); and rows next to one that fails may be done twice.
+    checkpoint
+        Of a stream with `LearnedCosts`: the query's ``checkpointLocation``. What rows took is left there, and each
+        micro-batch is dealt by what the ones before it took. Left out, costs stay as they were learnt or loaded.
+
+    Notes
+    -----
+    On a stream, each task before the shuffle deals its own rows as they come, each to the worker that it has given
+    least so far; so costs are balanced to within one row per such task. Only costs travel to Python for that, or key
+    ids. As with ``deal="position"`` in `repartition`, the input must come in a fixed order, as it does from files and
+    Kafka. Costs that are refused end the query.
 
     Examples
     --------
@@ -81,8 +98,6 @@ def map_balanced(
     <BLANKLINE>
     """
     require_frame(df)
-    if df.isStreaming:
-        raise InputError("df: is a stream, whose costs cannot be added up; call map_balanced in foreachBatch")
     if not callable(function):
         raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
     if on_error not in ON_ERROR:
@@ -93,6 +108,11 @@ def map_balanced(
     column = cost.estimate(df) if isinstance(cost, LearnedCosts) else cost_column(df, cost)
     if on_error == COLLECT:
         result = _with_error(df, result)
+    if df.isStreaming:
+        work = _Work(function, df.columns, _plain_names(df), on_error)
+        return _on_stream(df, work, result, workers, column if learned is None else learned, deal, checkpoint)
+    if checkpoint is not None:
+        raise InputError("checkpoint: is for streams; leave it out for a batch, and call collect after each run")
     if learned is not None:
         with_done(df, result, DONE_TYPE)  # InputError before any job
     placed = CostDealing(df, column, workers, deal).place()
@@ -106,6 +126,35 @@ def map_balanced(
     rows, observation = observe(map_in_arrow(keyed, work.timed(arrow_schema(told)), told))
     learned.expect(df, observation, workers)
     return rows
+
+
+def _on_stream(
+    df: DataFrame,
+    work: "_Work",
+    result: StructType,
+    workers: int,
+    cost: Column | LearnedCosts,
+    deal: str | None,
+    checkpoint: str | Path | None,
+) -> DataFrame:
+    require_integer("workers", workers, 1, MOST_WORKERS)
+    if deal is not None:
+        raise InputError("deal: must be left out on a stream, whose tasks deal their rows as they come")
+    if not isinstance(cost, LearnedCosts):
+        if checkpoint is not None:
+            raise InputError("checkpoint: is for LearnedCosts; leave it out where costs are told")
+        placed = place_by_told_cost(df, as_number(df, cost), workers)
+        if work.on_error == RAISE:
+            return map_in_arrow(placed, _telling_the_row(work.function), result)
+        return map_in_arrow(placed, work.collecting(arrow_schema(result)), result)
+    files = None
+    if checkpoint is not None:
+        if is_connect(df):
+            raise InputError("checkpoint: on Spark Connect tasks do not know their micro-batch; leave it out")
+        files = CostFiles(SideFolder(checkpoint, COSTS).root)
+    placed = place_by_learned_cost(df, cost, workers, files)
+    keyed = cost.with_key_id(placed, free_name(placed, KEY))
+    return map_in_arrow(keyed, work.timed_to(files, arrow_schema(result)), result)
 
 
 class _Work:
@@ -129,6 +178,18 @@ class _Work:
             told, done = sketching()
             yield from self._results(by_cost_key(batches), told, schema)
             yield pa.RecordBatch.from_pylist([{DONE: row} for row in done()], schema)
+
+        return timed
+
+    def timed_to(self, files: CostFiles | None, schema: pa.Schema) -> Function:
+        """Timed by cost key; what was found is left in files."""
+
+        def timed(batches: Batches) -> Batches:
+            told, done = sketching()
+            yield from self._results(by_cost_key(batches), told, schema)
+            for row in done():
+                if files is not None:
+                    files.tell(row["worker"], row["sketches"])
 
         return timed
 

@@ -80,8 +80,12 @@ def salt_at(columns: list[Column], entry: Column, turn: Column, places: Column) 
     """The salt of a row whose key belongs to a cell with this entry."""
     range_ = entry.bitwiseAND(F.lit(LOW_HALF)).cast("int")
     place = F.shiftright(range_, COUNT_BITS) + turn % range_.bitwiseAND(F.lit((1 << COUNT_BITS) - 1))
-    is_hot = F.shiftright(entry, 32) == F.hash(*columns)
-    return F.get(places, F.when(is_hot, place).otherwise(F.lit(0)))
+    return F.get(places, F.when(is_hot(columns, entry), place).otherwise(F.lit(0)))
+
+
+def is_hot(columns: list[Column], entry: Column) -> Column:
+    """Whether the entry of a key's cell is its own."""
+    return F.shiftright(entry, 32) == F.hash(*columns)
 
 
 def with_joined_salt(df: DataFrame, columns: list[Column], turn: Column, plan: Plan, salt: str) -> DataFrame:

@@ -27,7 +27,7 @@ from unskew.spark.online import with_online_salt
 from unskew.spark.plan_column import salt_of, with_joined_salt
 from unskew.spark.planning import name_and_parameters, plan_for, require_plan_of, require_same_workers
 from unskew.spark.retries import warn_without_retry_net
-from unskew.spark.streaming.adaptive import Adaptive, with_adaptive_salt
+from unskew.spark.streaming.adaptive import Adaptive, record_online, with_adaptive_salt
 from unskew.spark.streaming.router_files import RouterFiles
 
 SALT = "__unskew_salt"
@@ -118,6 +118,9 @@ class Route:
             if isinstance(self.plan, Adaptive):
                 files = RouterFiles(self.plan.folder().root, self.plan.name)
             salted = with_online_salt(self.df, key_id(*self.columns), self._live_scheme, name, start, files)
+            if isinstance(self.plan, Adaptive):
+                names = key_names(self.keys)
+                salted = record_online(salted, names, self.workers, self._registration.name, self.plan, name)
             return Salted(salted, column(name), (name,))
         if isinstance(self.plan, Adaptive):
             return self._deal_adaptively(self.plan, name)

@@ -1,7 +1,7 @@
 """Windows of event time, as the arguments `time`, `window`, `slide` and `watermark` say."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from math import gcd
 from typing import NamedTuple
 
@@ -50,7 +50,6 @@ class Windows(NamedTuple):
 
 def checked_windows(
     df: DataFrame,
-    keys: Sequence[str],
     results: Collection[str],
     time: str | None,
     window: str | None,
@@ -70,7 +69,7 @@ def checked_windows(
         raise InputError(f"time: {time!r} is not a column that is there once; allowed are {', '.join(df.columns)}")
     if not isinstance(df.schema[time].dataType, TimestampType | TimestampNTZType):
         raise InputError(f"time: {time!r} must hold timestamps, not {df.schema[time].dataType.simpleString()}")
-    if WINDOW in as_compared(df.sparkSession, [*keys, *results]):
+    if WINDOW in as_compared(df.sparkSession, [*df.columns, *results]):
         raise InputError(
             f"window: the result has a column called {WINDOW}; give another name to the one that you named so"
         )

@@ -25,10 +25,21 @@ STEP = 65_536  # numbers that are tried at once
 
 def count_workers(worker: Column, workers: int) -> Column:
     """An aggregate of the workers of all rows, numbers from 0 on. `load_in` reads what comes out."""
+    return count_numbers(number_of(worker, workers), workers)
+
+
+def number_of(worker: Column, workers: int) -> Column:
+    """What a worker is counted by: the smallest number that counts in its cell."""
+    if workers > MOST_COUNTED:
+        return F.lit(0)
+    return F.get(F.split(F.lit(",".join(map(str, _numbers(workers)))), ",").cast("array<int>"), worker)
+
+
+def count_numbers(number: Column, workers: int) -> Column:
+    """An aggregate of the numbers of the workers of all rows."""
     if workers > MOST_COUNTED:
         return F.lit(None).cast("binary")
-    numbers = F.split(F.lit(",".join(map(str, _numbers(workers)))), ",").cast("array<int>")
-    return F.count_min_sketch(F.get(numbers, worker), F.lit(_error(workers)), F.lit(CONFIDENCE), F.lit(SEED))
+    return F.count_min_sketch(number, F.lit(_error(workers)), F.lit(CONFIDENCE), F.lit(SEED))
 
 
 def load_in(sketch: Any, workers: int) -> npt.NDArray[np.int64] | None:

@@ -11,17 +11,19 @@ from unskew.checks import require_integer, require_number
 from unskew.contract import Scheme
 from unskew.errors import InputTypeError
 from unskew.plan import MOST_HOT_KEYS
-from unskew.spark.counting import counting
+from unskew.spark.counting import counting_by, home_number
 from unskew.spark.frames import column, free_name
-from unskew.spark.keys import described_keys, key_columns, partition_of
+from unskew.spark.keys import described_keys, key_columns, key_id, partition_of, shown_key
 from unskew.spark.planning import name_and_parameters
 from unskew.spark.streaming.loop import Loop, listen
-from unskew.spark.streaming.plan_file import cells_for, with_planned_salt
+from unskew.spark.streaming.plan_file import Planned, cells_for, with_planned_salt
+from unskew.spark.streaming.recording import OnlineRecords, Recording
 from unskew.spark.streaming.side_folder import SideFolder
-from unskew.spark.worker_counts import count_workers
+from unskew.spark.worker_counts import count_numbers, count_workers, number_of
 
 METRICS = "unskew "  # before the address of the side folder: the name of what is observed
-VERSION = "__unskew_version"
+COUNTED, ID, HOME, WORKER, NAME = (f"__unskew_{each}" for each in ("counted", "id", "home", "worker", "name"))
+NAMED = 64  # one of so many counted rows of a hot key tells what it is called
 KEYS_PER_WORKER = 20  # that are counted: twice as many as can be hot
 
 
@@ -93,10 +95,49 @@ def with_adaptive_salt(
         most=most,
         keep=adaptive.keep,
     )  # writes the file that the stream reads
-    version = free_name(df, VERSION)
-    salted = with_planned_salt(df, columns, turn, folder, cells_for(most), salt, version)
-    worker = partition_of(workers, *columns, column(salt))
-    load, used = count_workers(worker, workers).alias("load"), F.max(version).alias("version")
+    planned = with_planned_salt(df, columns, turn, folder, cells_for(most), salt)
     metrics = f"{METRICS}{folder.address}"
     listen(df.sparkSession, metrics, loop)
-    return salted.observe(metrics, *counting(columns, workers, most), load, used).drop(version)
+    return _observe(planned, metrics, columns, workers, most, turn, salt)
+
+
+def _observe(
+    planned: Planned, metrics: str, columns: list[Column], workers: int, most: int, turn: Column, salt: str
+) -> DataFrame:
+    """The rows, with their keys and workers counted on the way.
+
+    Spark evaluates what is observed row by row, without compiled code. So all that can be computed before is a column
+    of its own, computed in the compiled stage; and of large micro-batches only a sample is counted.
+    """
+    df = planned.df
+    counted, identity, home, worker, name = (free_name(df, each) for each in (COUNTED, ID, HOME, WORKER, NAME))
+    number = number_of(partition_of(workers, *columns, column(salt)), workers)
+    seen = df.withColumn(counted, F.rand(seed=0) * planned.every < 1).withColumns(
+        {
+            identity: F.when(column(counted), key_id(*columns)),
+            home: F.when(column(counted), home_number(columns, workers)),
+            worker: F.when(column(counted), number),
+            name: F.when(column(counted) & column(planned.hot) & (turn % NAMED == 0), shown_key(columns)),
+        }
+    )
+    named = F.when(column(name).isNotNull(), F.struct(column(identity).alias("id"), column(name).alias("key")))
+    observed = seen.observe(
+        metrics,
+        *counting_by(column(identity), column(home), workers, most),
+        count_numbers(column(worker), workers).alias("load"),
+        F.count(column(identity)).alias("counted"),
+        F.max(planned.version).alias("version"),
+        F.collect_set(named).alias("names"),
+    )
+    return observed.drop(planned.code, planned.hot, counted, identity, home, worker, name)
+
+
+def record_online(
+    df: DataFrame, keys: Sequence[str], workers: int, scheme: str, adaptive: Adaptive, salt: str
+) -> DataFrame:
+    """`df`, whose rows live routers gave a salt, with the load of the workers recorded after each micro-batch."""
+    folder = adaptive.folder()
+    metrics = f"{METRICS}{folder.address}"
+    listen(df.sparkSession, metrics, OnlineRecords(Recording(folder, scheme, workers, adaptive.keep)))
+    worker = partition_of(workers, *key_columns(df, list(keys)), column(salt))
+    return df.observe(metrics, count_workers(worker, workers).alias("load"), F.count(F.lit(1)).alias("rows"))

@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
-from unskew.aggregates import Aggregate, Count, Max, Mean, Min, Sum
+from unskew.aggregates import Aggregate, Count, Max, Mean, Min, StdDev, Sum, Variance
 from unskew.aggregates.states import STATE
 from unskew.errors import InputError
 from unskew.spark.frames import column
@@ -24,17 +24,20 @@ from unskew.spark.phases import Phases
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
 from unskew.spark.streaming.merging import BUCKET, bucket_of, merge_in_python, require_state_store
+from unskew.spark.streaming.moments import finished_moments, merged_moments, with_exact_moments
 from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.windows import PANE, TIME, WINDOW, Windows, microseconds
 
 STATES = "states.json"  # what a checkpoint holds the states of
 
-NATIVE: dict[type[Aggregate], Callable[[Column], Column]] = {  # state -> merged and finished
+NATIVE: dict[type[Aggregate], Callable[[Column], Column]] = {  # state -> merged, by functions of Spark
     Count: lambda state: F.sum(state["0"]),
     Sum: lambda state: F.sum(state["0"]),
     Min: lambda state: F.min(state["0"]),
     Max: lambda state: F.max(state["0"]),
     Mean: lambda state: F.try_divide(F.sum(state["0"]), F.sum(state["1"]).cast("double")),
+    Variance: merged_moments,
+    StdDev: merged_moments,
 }
 
 
@@ -75,7 +78,8 @@ def aggregate_stream(
     if not native:
         pane = None if windows is None else PANE
         return merge_in_python(lambda work, schema: route.work(placed, work, schema), phases, names, pane, windows, ttl)
-    partials, groups = route.work(placed, phases.add_rows(), phases.partial), list(map(column, names))
+    partials = route.work(placed, *with_exact_moments(phases))
+    groups = list(map(column, names))
     if windows is not None:
         times = partials.withColumn(TIME, column(STATE.format(len(aggregates)))["0"])
         marked = times if windows.watermark is None else times.withWatermark(TIME, windows.watermark)
@@ -83,8 +87,13 @@ def aggregate_stream(
         groups.insert(0, column(WINDOW))
     merged = [NATIVE[type(each)](column(STATE.format(i))) for i, each in enumerate(aggregates.values())]
     types = [phases.result[name].dataType for name in aggregates]
-    columns = [each.cast(kind).alias(name) for each, kind, name in zip(merged, types, aggregates, strict=True)]
-    return partials.groupBy(*groups).agg(*columns)
+    together = partials.groupBy(*groups).agg(*(each.alias(name) for each, name in zip(merged, aggregates, strict=True)))
+    finished = [
+        finished_moments(each, column(name)) if isinstance(each, Variance) else column(name)
+        for name, each in aggregates.items()
+    ]
+    columns = [each.cast(kind).alias(name) for each, kind, name in zip(finished, types, aggregates, strict=True)]
+    return together.select(*map(column, together.columns[: len(groups)]), *columns)
 
 
 def _described(aggregate: Aggregate) -> str:

@@ -2,15 +2,14 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import BinaryType, StructField, StructType
 
-from unskew.aggregates.groups import key_codes, normalized_keys
-from unskew.aggregates.runs import by_key
+from unskew.aggregates.groups import normalized_keys
+from unskew.aggregates.runs import gather_by_key
 from unskew.aggregates.states import in_batches
 from unskew.spark.frames import column
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow
@@ -40,12 +39,7 @@ def apply_split_to_stream(
     keys, time = [*names, PANE], windows.time
 
     def phase_1(batches: Batches) -> Batches:
-        held = list(batches)
-        if not held:
-            return
-        table = pa.Table.from_batches(held)
-        order = np.argsort(key_codes(normalized_keys(table.select(keys))), kind="stable")  # a stream cannot be sorted
-        for rows in by_key(table.take(order).to_batches(), keys):
+        for rows in gather_by_key(batches, keys):
             key = normalized_keys(rows.select(names).slice(0, 1))
             latest = pa.array([pc.max(rows[time]).as_py()], rows[time].type)
             found = key.append_column(TIME, latest).append_column(PART, pa.array([partial(rows.drop_columns([PANE]))]))

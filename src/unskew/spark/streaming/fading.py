@@ -21,20 +21,20 @@ class FadingCounts:
         self._tuples = 0.0
         self._home: npt.NDArray[np.float64] | None = None  # rows per worker if every key were at home
 
-    def add(self, batch: Frequencies) -> None:
-        """Take in the counts of the next micro-batch."""
+    def add(self, batch: Frequencies, scale: float = 1.0) -> None:
+        """Take in the counts of the next micro-batch, of which each stands for `scale` rows."""
         found = dict(zip(batch.key_ids.tolist(), batch.counts.tolist(), strict=True))
         known = {*self._counts, *found}
-        sums = {key: self._alpha * self._counts.get(key, 0.0) + found.get(key, 0) for key in known}
+        sums = {key: self._alpha * self._counts.get(key, 0.0) + scale * found.get(key, 0) for key in known}
         largest = sorted(sums, key=lambda key: (-sums[key], key))[:MOST_KEPT]
         self._counts = {key: sums[key] for key in largest if sums[key] * FINE >= 1}
-        self._tuples = self._alpha * self._tuples + batch.tuples
+        self._tuples = self._alpha * self._tuples + scale * batch.tuples
         if batch.home_load is None or not batch.tuples:
             return
         if self._home is None:  # after a change of the number of workers the batches before count as much like this one
             self._home = batch.home_load.astype(np.float64) * (self._tuples / batch.tuples)
         else:
-            self._home = self._alpha * self._home + batch.home_load
+            self._home = self._alpha * self._home + scale * batch.home_load
 
     def frequencies(self) -> Frequencies:
         """All of it, in thousandths of a row."""

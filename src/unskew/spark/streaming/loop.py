@@ -6,14 +6,14 @@ because of it: what goes wrong here is a warning, and rows are balanced by the p
 """
 
 import json
-from functools import partial
-from typing import Any
+from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
+import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
-from unskew.batch_records import BATCHES, MOST_SHOWN, BatchRecord
+from unskew.batch_records import MOST_SHOWN
 from unskew.plan import HotKey, Plan
 from unskew.planning import make_plan
 from unskew.spark.counting import frequencies_in
@@ -21,10 +21,11 @@ from unskew.spark.frames import warn
 from unskew.spark.streaming.fading import FadingCounts
 from unskew.spark.streaming.plan_file import NAME as PLAN
 from unskew.spark.streaming.plan_file import NO_PLAN, cells_for, cut_to_fit, line_of, version_in
+from unskew.spark.streaming.recording import Recording
 from unskew.spark.streaming.side_folder import SideFolder
-from unskew.spark.worker_counts import load_in
 
 COUNTS = "counts.json"
+LEAST_COUNTED, COUNTED_PER_WORKER = 100_000, 5_000  # rows of a micro-batch, of which more are a sample
 PLANS_KNOWN = 4  # versions whose plans are kept in memory: that of a running batch, and those after it
 
 
@@ -44,20 +45,19 @@ class Loop:
         keep: int,
     ) -> None:
         self._folder, self._scheme, self._parameters, self._workers = folder, scheme, parameters, workers
-        self._key_types, self._most, self._keep = key_types, most, keep
+        self._key_types, self._most = key_types, most
         self._counts = FadingCounts(alpha)
         self._plans: dict[int, Plan] = {}  # by version
-        self._version = 0
-        self._last: tuple[str, int] | None = None
+        self._version = self._halvings = 0
+        self._names: dict[int, str] = {}  # of hot keys, as text
+        self._recording = Recording(folder, scheme, workers, keep)
         self._known = False  # whether the query has been seen
         self._begin()
 
     def take(self, progress: Any, metrics: Any) -> None:
         """Make the next plan from what a micro-batch observed."""
-        batch = (str(progress.runId), int(progress.batchId))
-        if batch == self._last or not metrics["rows"]:
+        if not self._recording.is_new(progress, metrics):
             return
-        self._last = batch
         if not self._known:
             self._known = True
             self._check_checkpoint(str(progress.id))
@@ -67,9 +67,14 @@ class Loop:
                 f"plan: batch {progress.batchId} found {self._folder.address_of(PLAN)} damaged or missing, and "
                 "balanced its rows without it; it is written anew"
             )
-        self._counts.add(frequencies_in(metrics, self._workers, self._most))
-        self._replace_plan(rewrite=used == NO_PLAN)
+        if metrics["counted"]:
+            found = frequencies_in(metrics, self._workers, self._most, metrics["counted"])
+            self._counts.add(found, metrics["rows"] / metrics["counted"])
+        halvings = halvings_for(metrics["rows"], self._workers)
+        changed, self._halvings = halvings != self._halvings, halvings
+        self._replace_plan(rewrite=changed or used == NO_PLAN)
         self._save_counts()
+        self._learn_names(metrics)
         self._record(progress, metrics, used)
 
     def _begin(self) -> None:
@@ -107,38 +112,49 @@ class Loop:
         self._version += 1
         self._plans[self._version] = plan
         self._plans = dict(list(self._plans.items())[-PLANS_KNOWN:])
-        self._folder.write(PLAN, line_of(plan, self._version, cells_for(self._most)))
+        self._folder.write(PLAN, line_of(plan, self._version, cells_for(self._most), self._halvings))
 
     def _save_counts(self) -> None:
         self._folder.write(COUNTS, json.dumps({"key_types": self._key_types, **self._counts.to_json()}))
 
     def _record(self, progress: Any, metrics: Any, used: int) -> None:
-        """One JSON line per batch, in a file of its own."""
-        load, plan = load_in(metrics["load"], self._workers), self._plans.get(used)
-        record = BatchRecord(
-            batch=progress.batchId,
-            time=progress.timestamp,
-            query=str(progress.id),
-            scheme=self._scheme,
-            workers=self._workers,
+        plan = self._plans.get(used)
+        self._recording.write(
+            progress,
+            metrics,
             plan=used,
             next_plan=self._version,
-            rows=metrics["rows"],
-            seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
-            load=() if load is None else tuple(load.tolist()),
             planned_max_over_mean=None if plan is None else round(plan.predicted_max_over_mean, 4),
-            hot_keys=() if plan is None else tuple(map(partial(_shown, plan), plan.hot_keys[:MOST_SHOWN])),
+            hot_keys=() if plan is None else tuple(self._shown(plan, hot) for hot in plan.hot_keys[:MOST_SHOWN]),
         )
-        self._folder.write(record.file_name, record.to_json() + "\n")
-        for name in sorted(self._folder.names(BATCHES))[: -self._keep]:
-            self._folder.remove(f"{BATCHES}/{name}")
+
+    def _shown(self, plan: Plan, hot: HotKey) -> dict[str, Any]:
+        """A hot key, and over how many workers it is dealt."""
+        return {
+            "key_id": f"{hot.key_id:016x}",
+            "key": self._names.get(hot.key_id),
+            "share": round(hot.share, 6),
+            "workers": len(set(plan.workers_of(hot))),
+        }
+
+    def _learn_names(self, metrics: Any) -> None:
+        """What some keys are called; of keys that no plan knows any more it is forgotten."""
+        found = {int(np.int64(each["id"]).view(np.uint64)): str(each["key"]) for each in metrics["names"] or []}
+        hot = {hot.key_id for plan in self._plans.values() for hot in plan.hot_keys}
+        self._names = {key: name for key, name in {**self._names, **found}.items() if key in hot}
+
+
+class Taker(Protocol):
+    """What hears of the micro-batches of a query."""
+
+    def take(self, progress: Any, metrics: Any) -> None: ...
 
 
 class Listener(StreamingQueryListener):  # type: ignore[misc]
     """Hands the observed metrics of each micro-batch to the loop whose they are. One per session."""
 
     def __init__(self) -> None:
-        self.loops: dict[str, Loop] = {}
+        self.loops: dict[str, Taker] = {}
 
     def onQueryProgress(self, event: Any) -> None:  # noqa: N802  (Spark's name)
         for name, metrics in event.progress.observedMetrics.items():
@@ -163,7 +179,7 @@ class Listener(StreamingQueryListener):  # type: ignore[misc]
 _listeners: "WeakKeyDictionary[SparkSession, Listener]" = WeakKeyDictionary()
 
 
-def listen(spark: SparkSession, name: str, loop: Loop) -> None:
+def listen(spark: SparkSession, name: str, loop: Taker) -> None:
     """From now on `loop` hears of the metrics called `name`, in the place of an earlier one."""
     listener = _listeners.get(spark)
     if listener is None:
@@ -172,13 +188,14 @@ def listen(spark: SparkSession, name: str, loop: Loop) -> None:
     listener.loops[name] = loop
 
 
+def halvings_for(rows: int, workers: int) -> int:
+    """How often the rows of the next micro-batch are halved before they are counted, if it is like one of `rows`."""
+    enough = max(LEAST_COUNTED, COUNTED_PER_WORKER * workers)
+    return max(0, (rows // enough).bit_length() - 1)
+
+
 def _places(plan: Plan) -> list[Any]:
     return [(hot.key_id, hot.salts) for hot in plan.hot_keys]
-
-
-def _shown(plan: Plan, hot: HotKey) -> dict[str, Any]:
-    """A hot key, and over how many workers it is dealt."""
-    return {"key_id": f"{hot.key_id:016x}", "share": round(hot.share, 6), "workers": len(set(plan.workers_of(hot)))}
 
 
 def _key_types_in(text: str) -> Any:

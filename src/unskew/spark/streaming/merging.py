@@ -43,7 +43,7 @@ def require_state_store(spark: SparkSession) -> None:
     """InputError unless ``transformWithState`` can run."""
     if "RocksDB" not in str(spark.conf.get(PROVIDER)):
         raise InputError(
-            f"{PROVIDER}: must be {ROCKS}, since these aggregates (all but Count, Sum, Min, Max and Mean), or ttl, "
+            f"{PROVIDER}: must be {ROCKS}, since these aggregates (sketches, or your own), or ttl, "
             "need transformWithState; set it with spark.conf.set before the query starts"
         )
     if find_spec("google.protobuf") is None:

@@ -11,6 +11,7 @@ plan: rows are balanced less, and no result is wrong, since any salt is right.
 import json
 import zlib
 from dataclasses import replace
+from typing import NamedTuple
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame
@@ -19,13 +20,14 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 from unskew.errors import InputError
 from unskew.plan import Plan
 from unskew.spark.frames import column, free_name
-from unskew.spark.plan_column import CELLS_PER_GROUP, entry_of, salt_at, table_of
+from unskew.spark.plan_column import CELLS_PER_GROUP, entry_of, is_hot, salt_at, table_of
 from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
-ENTRY = "__unskew_entry"
+ENTRY, CODE, HOT = "__unskew_entry", "__unskew_code", "__unskew_hot"
 NO_PLAN = -1  # the version that a batch tells whose plan could not be read
-SCHEMA = "version int, displacements array<int>, entries array<bigint>, places array<int>"
+HALVINGS_BITS = 6  # of a code, for how often the rows to count are halved; the others are the version
+SCHEMA = "code bigint, displacements array<int>, entries array<bigint>, places array<int>"
 READING = {"wholetext": "true", "ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 
 
@@ -34,11 +36,12 @@ def cells_for(most: int) -> int:
     return CELLS_PER_GROUP << (most - 1).bit_length()
 
 
-def line_of(plan: Plan, version: int, cells: int) -> str:
-    """The line of a plan that fits so many cells; see `cut_to_fit`."""
+def line_of(plan: Plan, version: int, cells: int, halvings: int = 0) -> str:
+    """The line of a plan that fits so many cells; see `cut_to_fit`. One of 2^halvings rows is to be counted."""
     table = table_of(plan, cells)
     assert table is not None
-    body = json.dumps({"version": version, **table._asdict()}, separators=(",", ":"))
+    code = version << HALVINGS_BITS | halvings
+    body = json.dumps({"code": code, **table._asdict()}, separators=(",", ":"))
     return f"{zlib.crc32(body.encode())} {body}"
 
 
@@ -48,7 +51,7 @@ def version_in(line: str | None) -> int | None:
     if check != str(zlib.crc32(body.encode())):
         return None
     try:
-        return int(json.loads(body)["version"])
+        return int(json.loads(body)["code"]) >> HALVINGS_BITS
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -60,10 +63,29 @@ def cut_to_fit(plan: Plan, cells: int) -> Plan:
     return plan
 
 
+class Planned(NamedTuple):
+    """Rows with their salts, and what is known of the plan; all but `df` are names of columns."""
+
+    df: DataFrame
+    code: str  # the version of the plan that the micro-batch used, and how many rows are to be counted
+    hot: str  # whether the plan knows the key
+
+    @property
+    def version(self) -> Column:
+        """Of the plan that the micro-batch used."""
+        return F.shiftright(column(self.code), HALVINGS_BITS)
+
+    @property
+    def every(self) -> Column:
+        """One of so many rows is to be counted."""
+        halvings = column(self.code).bitwiseAND(F.lit((1 << HALVINGS_BITS) - 1))
+        return F.call_function("shiftleft", F.lit(1), halvings.cast("int"))
+
+
 def with_planned_salt(
-    df: DataFrame, columns: list[Column], turn: Column, folder: SideFolder, cells: int, salt: str, version: str
-) -> DataFrame:
-    """`df` with the salt by the plan that its micro-batch finds in the folder, and the version of that plan.
+    df: DataFrame, columns: list[Column], turn: Column, folder: SideFolder, cells: int, salt: str
+) -> Planned:
+    """`df` with the salt by the plan that its micro-batch finds in the folder.
 
     Each place where the plan is used is planned anew in each batch, which takes some 10 ms, so there are only four: the
     entry is a column of its own. Reading happens once: Spark sees that the four are the same.
@@ -80,7 +102,9 @@ def with_planned_salt(
     found = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan")).scalar()
     _, _, empty = line_of(Plan("", 1), NO_PLAN, cells).partition(" ")
     plan = F.coalesce(found, F.from_json(F.lit(empty), SCHEMA))
-    entry = free_name(df, ENTRY)
+    entry, code, hot = (free_name(df, name) for name in (ENTRY, CODE, HOT))
     entries = entry_of(columns, plan.getField("displacements"), plan.getField("entries"), cells)
-    looked_up = df.withColumns({entry: entries, version: plan.getField("version")})
-    return looked_up.withColumn(salt, salt_at(columns, column(entry), turn, plan.getField("places"))).drop(entry)
+    looked_up = df.withColumns({entry: entries, code: plan.getField("code")})
+    found_salt = salt_at(columns, column(entry), turn, plan.getField("places"))
+    salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(entry)
+    return Planned(salted, code, hot)

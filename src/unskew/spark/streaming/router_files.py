@@ -27,7 +27,7 @@ class RouterFiles(NamedTuple):
 
     def router(self, scheme: Scheme, source: int) -> Router:
         """The router of a source, as it was at the end of the micro-batch before; empty in the first one."""
-        data = self._folder().read_bytes(_name(_batch() - 1, source))
+        data = self._folder().read_bytes(_name(this_batch() - 1, source))
         if data is not None:
             try:
                 return Router.from_bytes(scheme, data)
@@ -39,7 +39,7 @@ class RouterFiles(NamedTuple):
 
     def keep(self, router: Router, source: int) -> None:
         """Leave the state of a router to the next micro-batch, and take away what is too old."""
-        folder, batch = self._folder(), _batch()
+        folder, batch = self._folder(), this_batch()
         folder.write_bytes(_name(batch, source), router.to_bytes())
         if source == 0:
             for old in folder.folders(FOLDER):
@@ -54,9 +54,10 @@ def _name(batch: int, source: int) -> str:
     return f"{FOLDER}/{batch}/{source}.npz"
 
 
-def _batch() -> int:
+def this_batch() -> int:
+    """The number of the micro-batch that this task is of."""
     task = TaskContext.get()
     found = None if task is None else task.getLocalProperty(BATCH_ID)
     if found is None:
-        raise InputError("plan: the task does not know its micro-batch, without which routers cannot go on")
+        raise InputError("checkpoint: the task does not know its micro-batch, so it cannot go on from the last one")
     return int(found)

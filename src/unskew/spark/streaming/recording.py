@@ -1,0 +1,56 @@
+"""Records of micro-batches, written by the driver: one JSON line per batch, in a file of its own."""
+
+from typing import Any
+
+import numpy as np
+
+from unskew.batch_records import BATCHES, BatchRecord
+from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.worker_counts import load_in
+
+
+class Recording:
+    """Writes the records of the batches of one query."""
+
+    def __init__(self, folder: SideFolder, scheme: str, workers: int, keep: int) -> None:
+        self._folder, self._scheme, self._workers, self._keep = folder, scheme, workers, keep
+        self._last: tuple[str, int] | None = None
+
+    def is_new(self, progress: Any, metrics: Any) -> bool:
+        """Whether it is a batch with rows that was not told of before: an idle query tells of its last one again."""
+        batch = (str(progress.runId), int(progress.batchId))
+        if batch == self._last or not metrics["rows"]:
+            return False
+        self._last = batch
+        return True
+
+    def write(self, progress: Any, metrics: Any, **of_plan: Any) -> None:
+        """Record a batch; `of_plan` is what only batches with a plan have. The oldest record goes."""
+        load = load_in(metrics["load"], self._workers)
+        if load is not None and load.any():  # of a sample, where a batch is large
+            load = np.rint(load * (metrics["rows"] / load.sum())).astype(np.int64)
+        record = BatchRecord(
+            batch=progress.batchId,
+            time=progress.timestamp,
+            query=str(progress.id),
+            scheme=self._scheme,
+            workers=self._workers,
+            rows=metrics["rows"],
+            seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
+            load=() if load is None else tuple(load.tolist()),
+            **of_plan,
+        )
+        self._folder.write(record.file_name, record.to_json() + "\n")
+        for name in sorted(self._folder.names(BATCHES))[: -self._keep]:
+            self._folder.remove(f"{BATCHES}/{name}")
+
+
+class OnlineRecords:
+    """Records batches whose rows are placed by live routers. There is no plan to make."""
+
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
+
+    def take(self, progress: Any, metrics: Any) -> None:
+        if self._recording.is_new(progress, metrics):
+            self._recording.write(progress, metrics)
