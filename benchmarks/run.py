@@ -10,6 +10,7 @@ import spark_batch
 import spark_costs
 import spark_feedback
 import spark_stream
+import spark_stream_changes
 import spark_uneven_work
 import spark_whole_keys
 import twitter
@@ -28,6 +29,7 @@ if __name__ == "__main__":
         spark_uneven_work,
         spark_whole_keys,
         spark_stream,
+        spark_stream_changes,
         twitter,
     ):
         benchmark.main()

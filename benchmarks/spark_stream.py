@@ -5,12 +5,13 @@
 (b) Expensive rows (they sleep, on more task threads than cores), Zipf 1.2: time per batch by hash, by random salts,
     adaptively, and the ideal: all workers busy to the end, plus what a batch costs whose rows cost nothing.
 (c) Growth with the keys in state, and with the number of workers.
-(d) A hot key that appears, and a complete re-ranking: balanced again after how many batches, by scheme.
+
+`spark_stream_changes.py` measures how soon a stream is balanced again when its hot keys change.
 
 Every query has a folder of its own. In each round each of them gets one batch, one after the other, so that noise hits
 all alike. The time is Spark's own for the batch (`triggerExecution`). Rounds before the first counted one warm up.
 
-    python benchmarks/spark_stream.py [--quick] [a] [b] [c] [d]
+    python benchmarks/spark_stream.py [--quick] [a] [b] [c]
 """
 
 import argparse
@@ -31,14 +32,14 @@ from pyspark.sql.streaming import StatefulProcessor
 from rich.table import Table
 
 from timing import console
-from unskew import SCHEMES, Plan
+from unskew import Plan
 from unskew.aggregates import Count
 from unskew.spark import Adaptive, aggregate, plan_for, repartition
 from unskew.spark.local import local_spark
 from unskew.spark.streaming.merging import PROVIDER, ROCKS
 
 W, FILES = 16, 4
-SCHEMA = "key bigint, v bigint"
+SCHEMA = "key bigint, v bigint, round bigint"
 ROW_COST = 60e-6  # seconds that an expensive row sleeps
 SETTINGS = {
     "spark.driver.memory": "3g",
@@ -51,7 +52,6 @@ MOST_OVER_HASH = 1.10  # (a) time of the adaptive count over that of hash, mapIn
 LEAST_GAIN = 3.0  # (a) time of one group per key over that of the states that Python merges
 MOST_OF_LOOP = (0.05, 0.250)  # (a) of a batch with a fixed plan, and seconds: what adapting adds
 MOST_OVER_IDEAL = 1.10  # (b) time of an adaptive batch over the ideal
-BALANCED = 1.2  # (d) max/mean from which on a batch counts as balanced
 
 
 class Size(NamedTuple):
@@ -63,25 +63,24 @@ class Size(NamedTuple):
     states: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     workers: tuple[int, ...] = (4, 16, 64)
     sleeping: int = 400_000
-    drifting: int = 100_000
 
 
 FULL = Size()
-QUICK = Size(50_000, 2_000, 2, 1, 1, (1_000, 10_000), (4, 16), 100_000, 20_000)
+QUICK = Size(50_000, 2_000, 2, 1, 1, (1_000, 10_000), (4, 16), 100_000)
 Build = Callable[[DataFrame, str], DataFrame]  # from a stream and the address of its checkpoint
+Sink = Callable[[DataFrame, int], None]
 
 
 class Query:
     """A running query and its own folder of rows."""
 
-    def __init__(self, spark: SparkSession, folder: Path, build: Build, mode: str, sink: str = "noop") -> None:
+    def __init__(self, spark: SparkSession, folder: Path, build: Build, mode: str, sink: str | Sink = "noop") -> None:
         self._rows, self._number = folder / "rows", 0
         self._rows.mkdir(parents=True)
         reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
         built = build(reader.parquet(str(self._rows)), str(folder / "checkpoint"))
         writer = built.writeStream.outputMode(mode).option("checkpointLocation", str(folder / "checkpoint"))
-        self.loads: list[list[int]] = []
-        writer = writer.foreachBatch(self._count) if sink == "loads" else writer.format(sink)
+        writer = writer.foreachBatch(sink) if callable(sink) else writer.format(sink)
         self.query = writer.start()
 
     def take(self, keys: np.ndarray[Any, np.dtype[np.int64]]) -> float:
@@ -89,7 +88,8 @@ class Query:
         before = self._batches()
         for part, some in enumerate(np.array_split(keys, FILES)):
             path = self._rows / f".{part}.parquet"
-            pq.write_table(pa.table({"key": some, "v": np.arange(len(some)) + self._number}), path)
+            columns = {"key": some, "v": np.arange(len(some)) + self._number, "round": np.full(len(some), self._number)}
+            pq.write_table(pa.table(columns), path)
         for part in range(FILES):  # all at once, or nearly
             os.rename(self._rows / f".{part}.parquet", self._rows / f"{self._number:06d}-{part}.parquet")
         self._number += 1
@@ -101,10 +101,6 @@ class Query:
 
     def _batches(self) -> int:
         return len(self.query.recentProgress)
-
-    def _count(self, batch: DataFrame, number: int) -> None:
-        rows = batch.groupBy(F.spark_partition_id().alias("worker")).count().collect()
-        self.loads.append([row["count"] for row in rows])
 
 
 def zipf(seed: int, rows: int, keys: int, z: float) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -282,42 +278,6 @@ def grow(folder: Path, size: Size, keys: int, workers: int, title: str) -> None:
     show(title, seconds, "Spark's own count")
 
 
-# ---------------------------------------------------------------- (d) what changes
-
-
-def part_d(folder: Path, size: Size) -> None:
-    table = Table(
-        "scheme", "mode", "max/mean by batch: new hot key in 3, all ranked anew in 6", "batches until balanced"
-    )
-    names = [(name, mode) for name, entry in SCHEMES.items() for mode in entry.modes]
-    with local_spark(folder, SETTINGS) as spark:
-        for number, (name, mode) in enumerate(names):
-
-            def build(stream: DataFrame, chk: str, name: str = name, mode: str = mode) -> DataFrame:
-                return repartition(stream, "key", W, name, mode=mode, plan=Adaptive(chk))
-
-            query = Query(spark, folder / str(number), build, "append", "loads")
-            for turn in range(9):
-                keys = zipf(turn, size.drifting, size.keys, 1.0)
-                if turn >= 3:
-                    keys[np.random.default_rng(turn).random(len(keys)) < 0.1] = size.keys + 1
-                query.take(size.keys * 2 - keys if turn >= 6 else keys)
-            query.query.stop()
-            uneven = [max(loads) * W / sum(loads) for loads in query.loads]
-            after = [until_balanced(uneven[:3]), until_balanced(uneven[3:6]), until_balanced(uneven[6:])]
-            table.add_row(name, mode, " ".join(f"{each:.2f}" for each in uneven), " ".join(after))
-            console.print(f"[dim]{name}, {mode}: {' '.join(f'{each:.2f}' for each in uneven)}")
-    console.print(
-        f"(d) {size.drifting:,} rows per batch, Zipf 1.0, {size.keys:,} keys, W={W}; balanced: at most {BALANCED}"
-    )
-    console.print(table)
-
-
-def until_balanced(uneven: list[float]) -> str:
-    """How many batches were uneven before the first even one."""
-    return next((str(i) for i, each in enumerate(uneven) if each <= BALANCED), "-")
-
-
 def show(title: str, seconds: dict[str, list[float]], baseline: str) -> None:
     table = Table("case", "median s", f"/ {baseline}", "raw seconds", title=title, title_justify="left")
     base = statistics.median(seconds[baseline])
@@ -331,7 +291,7 @@ def verdict(what: str, measured: float, limit: float) -> None:
     console.print(f"{what}: {measured:.3f}, aimed at at most {limit:.3f}: {'held' if measured <= limit else 'MISSED'}")
 
 
-PARTS = {"a": part_a, "b": part_b, "c": part_c, "d": part_d}
+PARTS = {"a": part_a, "b": part_b, "c": part_c}
 
 
 def main(arguments: list[str] | None = None) -> None:
