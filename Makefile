@@ -55,6 +55,7 @@ reproduce: setup ## the papers' evaluations, published beside measured
 	$(BIN)/unskew reproduce cg --out out/reproduce-cg
 	$(BIN)/unskew reproduce posg --out out/reproduce-posg
 	$(BIN)/unskew reproduce gedik --out out/reproduce-gedik
+	$(BIN)/unskew reproduce deployments --out out/reproduce-deployments
 
 .PHONY: clean
 clean: ## remove the virtual environment and build leftovers

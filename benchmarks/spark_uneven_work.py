@@ -5,7 +5,8 @@
     workers. Costs are learnt from 20,000 rows before, and from each micro-batch for the next. Round robin is Spark's
     own `repartition(k)`. The makespan of a micro-batch is the work of its busiest worker. Completion times: rows come
     at 95 % of the rate that k workers can do, in steps of a micro-batch, which waits for the one before; what Spark
-    needs besides is left out. The paper's tuples come one by one, 500,000 of them, over which queues grow.
+    needs besides is left out. The paper's tuples come one by one, 500,000 of them, over which queues grow: see
+    docs/papers/deployments.md, which tells why its speed-up is not to be had here.
 (b) 2,000 documents whose costs span three orders of magnitude, 16 workers, costs told.
 (c) Costs that change tenfold in mid-stream.
 
@@ -54,15 +55,16 @@ def nap(batches: Batches) -> Batches:
 
     context = TaskContext.get()
     assert context is not None
-    began = None
+    began, late = None, 0.0
     for batch in batches:
         costs, finished = batch["cost"].to_numpy(), np.empty(batch.num_rows)
-        due = time.time()
+        due = time.time() - late  # a nap that took too long makes the next one shorter, of the next batch too
         began = began or due
         for row, cost in enumerate(costs):
             due += cost / 1000
-            time.sleep(max(0.0, due - time.time()))  # a nap that took too long makes the next one shorter
-            finished[row] = due
+            time.sleep(max(0.0, due - time.time()))
+            finished[row] = time.time()
+        late = max(0.0, time.time() - due)
         worker = np.full(batch.num_rows, context.partitionId(), np.int32)
         first = np.full(batch.num_rows, began)
         yield pa.RecordBatch.from_arrays([pa.array(each) for each in (worker, finished, first, costs)], SCHEMA_NAMES)

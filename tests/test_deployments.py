@@ -10,10 +10,13 @@ from unskew import key_ids
 from unskew.experiments.claims import DIFFERS, MARKS, NOT_TESTABLE, REPRODUCED
 from unskew.experiments.deployments import PAPER, cg, gedik, metrics, pkg, posg, posg_change
 from unskew.experiments.deployments.metrics import Measured, measured, moments_of_arrival, pairs_of, spells
+from unskew.experiments.deployments.rules import TOO_LATE
 from unskew.experiments.deployments.running import SLOTS
 from unskew.experiments.deployments.setup import keys_of
+from unskew.experiments.evaluation import evaluate
 from unskew.experiments.grid import Outcome, Outcomes
 from unskew.experiments.paper import Picture, Settings
+from unskew.experiments.report import write_report, write_results
 from unskew.partitioning import PartitionFunction, moves
 from unskew.schemes.posg import Posg
 from unskew.streams import Zipf
@@ -180,6 +183,27 @@ def test_a_loss_of_throughput_is_judged_by_its_median(kg, pkg_rate, verdict):
         outcomes.append(Outcome(job, Measured(**values)))
     found = {finding.id: finding for finding in pkg.claims(outcomes, QUICK)}
     assert found["pkg-fig10a"].verdict == verdict
+
+
+def test_nothing_is_judged_where_workers_woke_up_too_late():
+    (experiment,) = PAPER.chosen(["cg"])
+    busy = Outcomes(
+        Outcome(outcome.job, Measured(**outcome.result.to_dict() | {"late_p99": TOO_LATE + 0.001}))
+        for outcome in outcomes_of(experiment, QUICK)
+    )
+    found = experiment.judged(busy, QUICK)
+    assert {claim.verdict for claim in found} == {NOT_TESTABLE}
+    assert all("too busy: workers woke up to 21 ms late" in claim.why for claim in found)
+
+
+def test_everything_is_written(tmp_path):
+    outcomes = Outcomes(o for experiment in PAPER.experiments for o in outcomes_of(experiment, WHOLE))
+    write_results(tmp_path, outcomes)
+    found = evaluate(PAPER, WHOLE, PAPER.experiments, outcomes)
+    page = write_report(tmp_path, PAPER, WHOLE, PAPER.experiments, outcomes, found)
+    assert page.read_text(encoding="utf-8").count("<svg") == 8
+    assert (tmp_path / "results.md").read_text(encoding="utf-8") == found.markdown()
+    assert (tmp_path / "posg-fig11.svg").exists()
 
 
 def test_schemes_of_a_repetition_get_the_same_stream_and_take_turns():

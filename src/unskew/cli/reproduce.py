@@ -12,6 +12,7 @@ from unskew.cli.output import console, notes, progress_bar
 from unskew.errors import InputError
 from unskew.experiments.cg import PAPER as CG
 from unskew.experiments.claims import BY_CONSTRUCTION, DIFFERS, NOT_TESTABLE, READING, REPRODUCED, Claim, tally
+from unskew.experiments.deployments import PAPER as DEPLOYMENTS
 from unskew.experiments.evaluation import evaluate
 from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.gedik import PAPER as GEDIK
@@ -22,7 +23,7 @@ from unskew.experiments.report import check_folder, write_report, write_results
 from unskew.page import fresh_path
 from unskew.plots import new_figure
 
-PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH, CG, POSG, GEDIK)}
+PAPERS: dict[str, Paper] = {paper.name: paper for paper in (PKG, FISH, CG, POSG, GEDIK, DEPLOYMENTS)}
 DEFAULT_DATA = Path("../shared/data")
 DATA_VARIABLE = "UNSKEW_DATA"
 DATA_HELP = (
@@ -38,7 +39,7 @@ STYLED = {
 
 
 def reproduce(
-    paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)}.")],
+    paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)} (all five on Spark).")],
     only: Annotated[list[str] | None, typer.Option(help="One table or figure, such as fig7; repeat for more.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="A smaller grid: a minute or two, not half an hour.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for results, pictures and the page.")] = None,

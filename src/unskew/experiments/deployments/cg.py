@@ -8,7 +8,7 @@ gives it ten minutes. The other schemes do not listen.
 
 from unskew import Hash, PartialKey, Shuffle
 from unskew.experiments.deployments.pictures import bars
-from unskew.experiments.deployments.rules import ALIKE, CLEARLY, NEAR, judged, near
+from unskew.experiments.deployments.rules import ALIKE, CLEARLY, NEAR, in_time, judged, near
 from unskew.experiments.deployments.setup import (
     Cell,
     Deployment,
@@ -141,4 +141,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     ]
 
 
-EXPERIMENT = Experiment("cg", "CG: Figures 14 and 15", jobs, claims, parts)
+EXPERIMENT = Experiment("cg", "CG: Figures 14 and 15", jobs, in_time(claims), parts)

@@ -9,7 +9,7 @@ Spark see a micro-batch at one moment: FISH's estimate of waiting times then is 
 
 from unskew import Hash, PartialKey, Shuffle
 from unskew.experiments.deployments.pictures import bars
-from unskew.experiments.deployments.rules import ABOUT, CLEARLY, POINTS, about, judged
+from unskew.experiments.deployments.rules import ABOUT, CLEARLY, POINTS, about, in_time, judged
 from unskew.experiments.deployments.setup import (
     Cell,
     Deployment,
@@ -192,4 +192,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     ]
 
 
-EXPERIMENT = Experiment("fish", "FISH: Figures 18 to 20", jobs, claims, parts)
+EXPERIMENT = Experiment("fish", "FISH: Figures 18 to 20", jobs, in_time(claims), parts)

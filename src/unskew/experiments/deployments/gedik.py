@@ -18,7 +18,7 @@ import numpy as np
 from unskew import Frequencies, key_ids
 from unskew.experiments.deployments.metrics import Ints, Measured, measured
 from unskew.experiments.deployments.pictures import bars
-from unskew.experiments.deployments.rules import CLEARLY, judged
+from unskew.experiments.deployments.rules import CLEARLY, in_time, judged
 from unskew.experiments.deployments.setup import (
     APART,
     Cell,
@@ -226,4 +226,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     ]
 
 
-EXPERIMENT = Experiment("gedik", "Gedik: a worker is added to a running job", jobs, claims, parts)
+EXPERIMENT = Experiment("gedik", "Gedik: a worker is added to a running job", jobs, in_time(claims), parts)

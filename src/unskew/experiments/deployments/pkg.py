@@ -15,7 +15,7 @@ from functools import partial
 
 from unskew import Hash, PartialKey, Shuffle
 from unskew.experiments.deployments.pictures import bars, lines
-from unskew.experiments.deployments.rules import ALIKE, CLEARLY, POINTS, about, alike, judged
+from unskew.experiments.deployments.rules import ALIKE, CLEARLY, POINTS, about, alike, in_time, judged
 from unskew.experiments.deployments.setup import (
     Cell,
     Deployment,
@@ -297,4 +297,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     ]
 
 
-EXPERIMENT = Experiment("pkg", "PKG: Figure 10 and Table 3", jobs, claims, parts)
+EXPERIMENT = Experiment("pkg", "PKG: Figure 10 and Table 3", jobs, in_time(claims), parts)

@@ -20,7 +20,7 @@ from unskew import Router, key_ids
 from unskew.contract import Scheme
 from unskew.experiments.deployments.metrics import Floats, Ints, Measured, measured, spells
 from unskew.experiments.deployments.pictures import lines
-from unskew.experiments.deployments.rules import judged
+from unskew.experiments.deployments.rules import in_time, judged
 from unskew.experiments.deployments.setup import (
     Cell,
     Kinds,
@@ -46,8 +46,8 @@ KINDS: Kinds = {RR: Shuffle, POSG: Posg, IDLE: lambda workers: Posg(workers, cou
 ENTITIES, EXPONENT = 35_000, 0.9
 CLASSES = np.array([0.025, 0.005, 0.001])  # seconds
 WORKERS, QUICK_WORKERS = tuple(range(2, 11)), (2, 10)  # k
-LEARNING_ROWS, ROWS = 800, 1000  # of a round, per worker
-MOST_LEARNING = 12  # rounds
+LEARNING_ROWS, ROWS = 1600, 1000  # of a round, per worker
+MOST_LEARNING = 6  # rounds
 MEASURED, QUICK_MEASURED = 4, 2  # rounds
 MEAN, AT_10 = 1.37, 0.16
 CLOSE = 0.05  # of a speed-up, as on the page about the simulations
@@ -285,4 +285,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     ]
 
 
-EXPERIMENT = Experiment("posg", "POSG: Figure 12, an application", jobs, claims, parts)
+EXPERIMENT = Experiment("posg", "POSG: Figure 12, an application", jobs, in_time(claims), parts)

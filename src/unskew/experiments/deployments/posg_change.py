@@ -14,7 +14,7 @@ import numpy as np
 from unskew.contract import Scheme
 from unskew.experiments.deployments.metrics import Measured
 from unskew.experiments.deployments.posg import IDLE, IDLE_READING, KINDS, POSG, RR, Source
-from unskew.experiments.deployments.rules import CLEARLY, judged
+from unskew.experiments.deployments.rules import CLEARLY, in_time, judged
 from unskew.experiments.deployments.setup import seed_of
 from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Experiment, Finding, Part, Picture, Settings, not_testable
@@ -197,4 +197,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     ]
 
 
-EXPERIMENT = Experiment("posg-change", "POSG: Figure 11, a change in mid-stream", jobs, claims, parts)
+EXPERIMENT = Experiment("posg-change", "POSG: Figure 11, a change in mid-stream", jobs, in_time(claims), parts)

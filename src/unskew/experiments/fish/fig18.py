@@ -62,13 +62,15 @@ def claims(outcomes: Outcomes, settings: Settings) -> list[Finding]:
             "fig18-absolute",
             "median and 99th percentile of FISH's latency on Storm",
             "7 and 562 ms (MT), 9 and 640 ms (AM)",
-            "Milliseconds are a matter of the machines, the network and the load, which the paper does not tell.",
+            "Milliseconds are a matter of the machines, the network and the load, which the paper does not tell. "
+            "Ratios, on Spark: fish-fig18 of deployments.",
         ),
         not_testable(
             "fig19",
             "throughput of FISH is 1.32 times that of W-C and 1.48 times that of D-C, near SG's",
             "FG 30K (MT) and 23K (AM) tuples per second",
-            "Throughput on a cluster of 8 machines is a matter of its network and of Storm; there is none here.",
+            "Throughput on a cluster of 8 machines is a matter of its network and of Storm; there is none here. "
+            "Ratios, on Spark: fish-fig19 of deployments.",
         ),
         *_memory(_cells(outcomes, MEMORY) or _cells(outcomes, ON_ZF)),
         at_most(
@@ -164,7 +166,7 @@ def _latency(cells: list[Cell]) -> Finding:
         NOT_TESTABLE,
         "A simulation has no network, no acknowledgements and no backpressure of Storm's; the paper does not tell its "
         f"load; and MT and AM cannot be had. What queues say with {SOURCES} sources, W={MOST} and workers 80 % busy is "
-        "given for what it is worth.",
+        "given for what it is worth. On Spark: fish-fig18 of deployments.",
     )
 
 
