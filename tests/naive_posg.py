@@ -100,6 +100,8 @@ class Source:
             (self.tables[worker],) = content
             if len(self.tables) < self.workers:
                 return
+            if self.state == SEND_ALL:
+                return
             if self.state == WAIT_ALL:
                 if self.restarts >= self.workers:
                     return

@@ -177,11 +177,11 @@ def test_decisions_with_messages_are_those_of_the_last_release():
     """The golden file has no messages. A change here means that users' tuples move: flag it in CHANGELOG.md."""
     stream = Costed(z=1.0, keys=200, tuples=6000, values=16)
     (result,) = simulate(stream, [make("posg", 3, window=64, tolerance=0.2)], queues=Queues(utilisation=0.9))
-    assert result.load == [2003, 1970, 2027]
-    assert len(result.messages) == 172
+    assert result.load == [2023, 1958, 2019]
+    assert len(result.messages) == 171
     places = [(message.tuples, message.worker) for message in result.messages]
     assert places[:4] == [(387, 2), (387, 0), (389, 1), (394, 0)]
-    assert places[-3:] == [(5842, 0), (5843, 2), (5847, 1)]
+    assert places[-3:] == [(5903, 1), (5903, 2), (5911, 0)]
 
 
 # ---------------------------------------------------------------- RUN is reached
@@ -298,7 +298,7 @@ def test_a_reply_counts_while_requests_are_still_being_sent():
     assert router.state.phase[0] == RUN
 
 
-@pytest.mark.parametrize("sent", [0, 1, 2, 3])
+@pytest.mark.parametrize("sent", [2, 3])
 def test_new_tables_restart_the_synchronisation_and_old_replies_no_longer_count(sent):
     router, keys = Router(Posg(2, **SMALL)), zipf(50, 9)
     tables = matrices_of(router.scheme, keys, np.ones(50))
@@ -314,6 +314,21 @@ def test_new_tables_restart_the_synchronisation_and_old_replies_no_longer_count(
     assert router.state.phase[0] == WAIT_ALL
     for worker in range(2):
         router.hear(worker, Reply(2, 7.0))
+    assert router.state.phase[0] == RUN
+
+
+def test_new_tables_are_taken_in_while_requests_are_sent_and_the_round_goes_on():
+    router, keys = Router(Posg(3, **SMALL)), zipf(50, 9)
+    tables = matrices_of(router.scheme, keys, np.ones(50))
+    for worker in range(3):
+        router.hear(worker, tables)
+    router.route(keys[:1])
+    router.hear(2, tables._replace(seconds=3 * tables.seconds))
+    chosen, tickets = router.send(keys[:2])
+    assert (chosen.tolist(), tickets.tolist()) == ([1, 2], [1, 1])
+    assert router.state.estimated.tolist() == pytest.approx([1.0, 1.0, 3.0])
+    for worker in range(3):
+        router.hear(worker, Reply(1, 7.0))
     assert router.state.phase[0] == RUN
 
 
@@ -443,6 +458,26 @@ def test_workers_come_and_go(phases, events):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("window", [128, 1500], ids=["synchronised", "in the round robin"])
+def test_a_worker_that_joins_need_not_catch_up_with_what_the_others_have_done(window):
+    """Its cumulated time begins at 0. By that alone it would get all tuples until it has as much as the others."""
+    stream = Costed(z=1.0, keys=200, tuples=24_000, values=16)
+    schemes = [make("shuffle", 3), make("posg", 3, window=window, tolerance=0.2)]
+    shuffle, posg = simulate(stream, schemes, queues=Queues(utilisation=0.9), events=["t=8000 add"])
+    assert posg.latency_max < 3 * shuffle.latency_max
+    assert posg.load[3] == pytest.approx(4000, rel=0.05)
+
+
+@pytest.mark.compiled
+def test_with_many_sources_and_workers_no_worker_gets_more_than_others():
+    """Tables come more often than a source can send requests to all workers."""
+    stream = Costed(z=1.0, keys=200, tuples=16_000, values=16)
+    scheme = make("posg", 20, window=32, tolerance=0.2)
+    (result,) = simulate(stream, [scheme], sources=20, queues=Queues(utilisation=0.9))
+    assert max(result.load) < 1.15 * 800
+
+
+@pytest.mark.compiled
 def test_where_idle_time_counts_no_worker_gets_a_burst_to_catch_up():
     """With 10 % of the time to spare, the paper's cumulated time makes POSG worse than round robin."""
     stream, parameters = Costed(z=1.0, keys=200, tuples=20_000, values=16), {"window": 128, "tolerance": 0.2}
@@ -491,6 +526,7 @@ def test_messages_of_workers_that_are_not_there_are_refused():
         ("phase", 4),
         ("counts", -1.0),
         ("estimated", np.nan),
+        ("ahead", np.inf),
         ("seconds", np.inf),
     ],
 )
