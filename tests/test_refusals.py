@@ -197,6 +197,22 @@ def test_keys_that_share_an_id_are_planned_as_one():
         assert make_plan(name, 3, twice).hot_keys[0][:2] == (1, 0.5)
 
 
+def test_a_plan_that_cannot_be_written_leaves_the_one_before(tmp_path, monkeypatch):
+    path = tmp_path / "plan.json"
+    Plan("hash", 4).save(path)
+    before = path.read_text()
+
+    def full_disk(path, text, encoding):
+        path.write_bytes(text.encode()[:5])
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(path), "write_text", full_disk)
+    with pytest.raises(InputError, match=r"^path: .*plan\.json' cannot be written: No space left on device$"):
+        Plan("hash", 5).save(path, force=True)
+    assert path.read_text() == before
+    assert [each.name for each in tmp_path.iterdir()] == ["plan.json"]
+
+
 def test_a_router_refuses_the_state_of_another():
     for other in (make("pkg", 2), make("potc", 10)):
         with pytest.raises(InputError, match=r"^data: "):

@@ -23,6 +23,7 @@ from unskew.checks import is_integer, is_number, require, require_number
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids, salt_for
 from unskew.kernels import allocating_kernel
+from unskew.writing import whole_file
 
 FORMAT = 2  # of plan files
 HEAD = 10  # a key is hot from a share of 1/(HEAD * workers) on: smaller ones even out
@@ -187,7 +188,8 @@ class Plan:
         if Path(path).exists() and not force:
             raise InputError(f"path: {str(path)!r} exists and was kept; use force=True to replace it")
         try:
-            Path(path).write_text(self.to_json(), encoding="utf-8")
+            with whole_file(Path(path)) as unfinished:
+                unfinished.write_text(self.to_json(), encoding="utf-8")
         except OSError as error:
             raise InputError(f"path: {str(path)!r} cannot be written: {error.strerror}") from None
 

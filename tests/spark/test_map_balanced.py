@@ -366,6 +366,8 @@ def test_what_was_learnt_can_be_saved_and_loaded(classes: DataFrame, tmp_path: P
     costs.save(path)
     with pytest.raises(InputError, match=r"^path: .* exists and was kept; use force=True to replace it$"):
         costs.save(path)
+    costs.save(path, force=True)
+    assert [each.name for each in tmp_path.iterdir()] == ["costs.json"]
     again = LearnedCosts.load(path)
     assert (again.cost_key, again.keep, again.known) == (("class",), 0.5, True)
     both = classes.select(costs.estimate(classes).alias("a"), again.estimate(classes).alias("b"))
@@ -384,6 +386,20 @@ def test_files_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
         LearnedCosts.load(path)
     with pytest.raises(InputError, match=r"^path: .*nothing.* cannot be read"):
         LearnedCosts.load(tmp_path / "nothing")
+
+
+def test_a_sample_that_cannot_be_timed_is_refused(spark: SparkSession, documents: DataFrame) -> None:
+    stream = spark.readStream.format("rate").load()
+    calls: list[tuple[tuple[Any, ...], dict[str, Any], str]] = [
+        ((None, same), {}, "df: must be a Spark DataFrame, not NoneType"),
+        ((stream, same), {}, "df: is a stream"),
+        ((documents, "same"), {}, "function: must be a function of batches, not str"),
+        ((documents, same), {"seconds": "5"}, "seconds: must be a number from 0 on, not '5'"),
+        ((documents, same), {"seconds": float("nan")}, "seconds: must be a number from 0 on, not nan"),
+    ]
+    for arguments, options, message in calls:
+        with pytest.raises(InputError, match=f"^{re.escape(message)}"):
+            LearnedCosts("id").time_sample(*arguments, **options)
 
 
 def test_a_run_that_was_cut_short_teaches_nothing(classes: DataFrame) -> None:

@@ -67,11 +67,11 @@ def test_a_function_is_timed_on_a_sample(documents: DataFrame) -> None:
 
 
 def test_with_a_cost_key_the_sample_tells_of_all_rows(documents: DataFrame) -> None:
-    report = cost_report(documents, napping, 8, cost_key="kind")
+    report = cost_report(documents.selectExpr("*", "kind AS `{kind}`"), napping, 8, cost_key="{kind}")
     assert report.unit == "s"
     assert report.longest >= 5e-3
     assert report.best.way == "balanced"
-    assert "LearnedCosts('kind')" in report.code
+    assert "LearnedCosts('{kind}')" in report.code
 
 
 def test_null_costs_are_remarked_on_and_names_may_repeat(documents: DataFrame) -> None:

@@ -62,19 +62,19 @@ def cost_report(
             return _by_sample(df, cost, workers)
         learned = LearnedCosts(cost_key)
         timed = learned.time_sample(df, cost, seconds=TIMED_FOR)
-        told = "map_balanced(df, function, schema, workers={workers}, cost=LearnedCosts(" + repr(cost_key) + "))"
+        told = _call(f"LearnedCosts({cost_key!r})")
         return _by_cost(df, learned.estimate(df), workers, unit="s", sampled=timed, call=told)
     if cost_key is not None:
         raise InputError("cost_key: must be left out where cost is no function")
     if isinstance(cost, LearnedCosts):
         return _by_cost(df, cost.estimate(df), workers, unit="s" if cost.known else "")
-    shown = repr(cost) if isinstance(cost, str) else "..."
-    told = (
-        "map_balanced(df, function, schema, workers={workers}, cost="
-        + shown.replace("{", "{{").replace("}", "}}")
-        + ")"
-    )
-    return _by_cost(df, cost_column(df, cost), workers, call=told)
+    return _by_cost(df, cost_column(df, cost), workers, call=_call(repr(cost) if isinstance(cost, str) else "..."))
+
+
+def _call(cost: str) -> str:
+    """What to write, with room for the number of workers."""
+    escaped = cost.replace("{", "{{").replace("}", "}}")
+    return f"map_balanced(df, function, schema, workers={{workers}}, cost={escaped})"
 
 
 def _by_cost(df: DataFrame, cost: Column, workers: int, **options: Any) -> CostReport:

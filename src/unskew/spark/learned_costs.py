@@ -1,6 +1,7 @@
 """`LearnedCosts`: what rows cost by a key that determines it, timed in one run for the next."""
 
 import json
+import math
 import time
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,10 +30,11 @@ from unskew.sketches.mean_costs import (
     to_plain,
 )
 from unskew.spark.balance import Balance
-from unskew.spark.frames import free_name, require_frame, warn
+from unskew.spark.frames import free_name, require_batch, require_frame, warn
 from unskew.spark.keys import described_keys, key_columns, key_id, key_names
 from unskew.spark.telling import UNHEARD, hear
 from unskew.spark.working import Function, Piece, Told, by_cost_key, run_through
+from unskew.writing import whole_file
 
 FORMAT = 1  # of files
 KEY = "__unskew_cost_key"
@@ -126,6 +128,10 @@ class LearnedCosts:
         seconds
             When to stop, after at least one row.
         """
+        require_batch(df)
+        if not callable(function):
+            raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
+        require_number("seconds", seconds, "a number from 0 on", 0.0, math.inf)
         key = free_name(df, KEY)
         timed = time_rows(self.with_key_id(df, key), function, seconds)
         new = new_mean_costs(ROWS, COLUMNS)
@@ -174,7 +180,8 @@ class LearnedCosts:
             "sketches": to_plain(self._sketches),
         }
         try:
-            Path(path).write_text(json.dumps(content), encoding="utf-8")
+            with whole_file(Path(path)) as unfinished:
+                unfinished.write_text(json.dumps(content), encoding="utf-8")
         except OSError as error:
             raise InputError(f"path: {str(path)!r} cannot be written: {error.strerror}") from None
 
