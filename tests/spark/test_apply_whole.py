@@ -263,7 +263,7 @@ def test_what_rebalance_refuses(flights: DataFrame) -> None:
         ({"workers": 0}, "workers: must be an integer from 1 to 10000, not 0"),
         ({"source": 3}, "df: must be a Spark DataFrame, not int"),
         ({"keys": "nobody"}, "keys: 'nobody' is not a column"),
-        ({"previous": "plan.json"}, "plan: must be a Plan or a PartitionFunction, not str"),
+        ({"previous": "plan.json"}, "previous: must be a Plan or a PartitionFunction, not str"),
         ({"objective": "LLL"}, "objective: must be an Objective, not str"),
     ]
     for changed, message in cases:

@@ -311,7 +311,9 @@ def test_lengths_of_time_are_read(text: str, length: int) -> None:
     assert microseconds("window", text) == length
 
 
-@pytest.mark.parametrize("text", ["", "10", "minutes", "10 minutes ago", "0 seconds", "1 month", "-1 day", None])
+@pytest.mark.parametrize(
+    "text", ["", "10", "minutes", "10 minutes ago", "0 seconds", "1 month", "-1 day", "9999999999 hours", None]
+)
 def test_other_texts_are_no_lengths_of_time(text: Any) -> None:
     with pytest.raises(InputError, match=r"^window: must be a time such as"):
         microseconds("window", text)

@@ -131,12 +131,14 @@ def rebalance(
         raise InputError(f"algorithm: must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
     if objective is not None and not isinstance(objective, Objective):
         raise InputTypeError(f"objective: must be an Objective, not {type(objective).__name__}")
+    if not isinstance(previous, Plan | PartitionFunction | None):
+        raise InputTypeError(f"previous: must be a Plan or a PartitionFunction, not {type(previous).__name__}")
     if not isinstance(source, Frequencies):
         require_batch(source)
         key_columns(source, keys)
     if isinstance(previous, Plan) and not isinstance(source, Frequencies):
         require_plan_of(source, keys, previous)
-    old = None if previous is None else whole_function(previous, previous.workers if _is_one(previous) else 0)
+    old = None if previous is None else whole_function(previous, previous.workers)
     counted = source if isinstance(source, Frequencies) else count_keys(source, keys, workers)
     goal = Objective("LLL") if objective is None else objective
     if old is None:
@@ -156,10 +158,6 @@ def rebalance(
         if not isinstance(source, Frequencies):
             plan = fetch_names(source, keys, _of_columns(plan, source, keys))
     return Rebalanced(plan, found, before, after, moved)
-
-
-def _is_one(previous: Any) -> bool:
-    return isinstance(previous, Plan | PartitionFunction)
 
 
 def _of_columns(plan: Plan, df: DataFrame, keys: str | Sequence[str]) -> Plan:

@@ -23,6 +23,7 @@ UNITS = {
     "day": 86_400_000_000,
     "week": 604_800_000_000,
 }
+LONGEST = 3_652_500 * UNITS["day"]  # later than the year 9999 is no timestamp
 PART = re.compile(r"(\d+)\s+([a-z]+?)s?(?=\s|$)\s*")
 
 
@@ -88,6 +89,8 @@ def microseconds(name: str, text: str, least: int = 1) -> int:
         whole = "".join(PART.split(text.strip().lower())[::3])
         if parts and not whole and all(unit in UNITS for _, unit in parts):
             length = sum(int(number) * UNITS[unit] for number, unit in parts)
-            if length >= least:
+            if least <= length <= LONGEST:
                 return length
-    raise InputError(f"{name}: must be a time such as '10 minutes' or '1 hour 30 minutes', not {text!r}")
+    raise InputError(
+        f"{name}: must be a time such as '10 minutes' or '1 hour 30 minutes', up to 10,000 years, not {text!r}"
+    )

@@ -68,6 +68,12 @@ class SideFolder:
 
     def write_bytes(self, name: str, data: bytes) -> None:
         path = f"{self._path}/{name}"
+        try:
+            self._write(path, data)
+        except OSError as error:
+            raise InputError(f"checkpoint: {self.root} must be a folder that can be written; {error}") from None
+
+    def _write(self, path: str, data: bytes) -> None:
         self._files.create_dir(str(Path(path).parent), recursive=True)
         if isinstance(self._files, fs.LocalFileSystem):
             with whole_file(Path(path)) as unfinished:
