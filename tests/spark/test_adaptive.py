@@ -190,7 +190,20 @@ def test_counts_fade_by_alpha_and_survive_as_json() -> None:
     assert (faded.tuples, faded.home_load.tolist()) == (110_000, [40_000, 70_000])  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize("damaged", ["", "{}", "[]", '{"counts": {"x": 1}, "tuples": 1, "home": null}', "null"])
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        "",
+        "{}",
+        "[]",
+        "null",
+        '{"counts": {"x": 1}, "tuples": 1, "home": null}',
+        '{"counts": {"1": 1e300}, "tuples": 1, "home": null}',
+        '{"counts": {"-1": 1}, "tuples": 1, "home": null}',
+        '{"counts": {"1": 1}, "tuples": 4, "home": [9, 9, 9, 9]}',
+        '{"counts": {"1": 1}, "tuples": 4, "home": [NaN, 1, 1, 1]}',
+    ],
+)
 def test_damaged_counts_are_not_loaded(damaged: str) -> None:
     assert not FadingCounts(0.5).load(damaged, 4)
 

@@ -85,6 +85,8 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "negative": ("-cost", {}, "cost: must be a finite number from 0 on"),
     "no cost": (3, {}, "cost: must be the name of a column"),
     "cost key": ("cost", {"cost_key": "id"}, "cost_key: must be left out where cost is no function"),
+    "no workers": (napping, {"workers": "4"}, "workers: must be an integer from 1 to 10000, not '4'"),
+    "too many workers": (napping, {"workers": 10**6}, "workers: must be an integer from 1 to 10000, not 1000000"),
     "no column": (napping, {"cost_key": "nobody"}, "keys: 'nobody' is not a column"),
     "nothing learnt": (LearnedCosts("nobody"), {}, "keys: 'nobody' is not a column"),
 }
@@ -94,7 +96,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
 def test_mistakes_are_refused(documents: DataFrame, case: str) -> None:
     cost, options, message = REFUSED[case]
     with pytest.raises(InputError, match=f"^{re.escape(message)}"):
-        cost_report(documents, cost, 4, **options)
+        cost_report(documents, cost, **({"workers": 4} | options))
 
 
 def test_a_function_that_fails_says_for_which_row(documents: DataFrame) -> None:

@@ -7,9 +7,10 @@ import numpy as np
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
+from unskew.checks import require_integer
 from unskew.errors import InputError
 from unskew.report import CostFacts, CostLots, CostReport, cost_report_on
-from unskew.spark.cost_dealing import CostDealing, cost_column
+from unskew.spark.cost_dealing import MOST_WORKERS, CostDealing, cost_column
 from unskew.spark.frames import column, columns_by_position, free_name, require_batch
 from unskew.spark.keys import can_be_hashed, shown_key
 from unskew.spark.learned_costs import KEY, LearnedCosts, time_rows
@@ -42,7 +43,7 @@ def cost_report(
         What a row costs, as in `map_balanced`; or the function itself, which is then timed on the driver, on up to a
         thousand rows and for about five seconds.
     workers
-        How many workers work at the same time.
+        How many workers work at the same time, up to 10,000.
     cost_key
         Where `cost` is a function: the columns that determine the cost, so that the sample tells what all rows cost.
         Without them, only the sample is known.
@@ -57,6 +58,7 @@ def cost_report(
     ``print(report)`` shows it all.
     """
     require_batch(df)
+    require_integer("workers", workers, 1, MOST_WORKERS)
     if callable(cost) and not isinstance(cost, Column | LearnedCosts):
         if cost_key is None:
             return _by_sample(df, cost, workers)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unskew.errors import InputError
 from unskew.plan import MOST_HOT_KEYS, Frequencies
 
 FINE = 1000  # counts are handed on in thousandths of a row, as by `count_keys_with_decay`
@@ -57,8 +58,14 @@ class FadingCounts:
             home = None if found["home"] is None else np.array(found["home"], np.float64)
         except (AttributeError, KeyError, TypeError, ValueError):
             return False
-        if not all(np.isfinite([*counts.values(), tuples])) or min(counts.values(), default=0.0) < 0:
+        if not np.isfinite([*counts.values(), tuples, *(() if home is None else home.ravel())]).all():
             return False
-        self._counts, self._tuples = counts, tuples
-        self._home = home if home is not None and home.shape == (workers,) else None
+        loaded = FadingCounts(self._alpha)
+        loaded._counts, loaded._tuples = counts, tuples
+        loaded._home = home if home is not None and home.shape == (workers,) else None
+        try:
+            loaded.frequencies()
+        except (InputError, OverflowError, ValueError):
+            return False
+        self._counts, self._tuples, self._home = loaded._counts, loaded._tuples, loaded._home
         return True
