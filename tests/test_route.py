@@ -55,6 +55,12 @@ def test_decisions_are_the_routers_and_salts_lead_to_the_workers(run, name):
     check_decisions(routed, pa.array(KEYS), scheme_of(name, 7, key_ids(KEYS)))
 
 
+@pytest.mark.parametrize("name", ["cg", "fish", "posg"])
+def test_a_scheme_that_listens_is_said_to_hear_nothing(run, name):
+    outcome = run("route", "--in", "in.parquet", "--key", "k", "--out", "out.parquet", "--scheme", name)
+    assert outcome.err.strip() == f"{name} listens to workers, but hears nothing here: a file has none"
+
+
 @pytest.mark.parametrize(("text", "param"), [("pkg(choices=4)", []), ("pkg", ["--param", "choices=4"])])
 def test_parameters_are_taken_from_the_scheme_or_beside_it(run, text, param):
     run("route", "--in", "in.parquet", "--key", "k", "--out", "out.parquet", "--scheme", text, *param)

@@ -14,10 +14,11 @@ import typer
 from unskew import Router, salts_for
 from unskew.cli.choosing import make_schemes
 from unskew.cli.output import console, notes, print_json, progress_bar
-from unskew.contract import Scheme, Times
+from unskew.contract import Conversing, Listening, Scheme, Times, can
 from unskew.errors import InputError
 from unskew.key_columns import key_ids
 from unskew.plan import Frequencies
+from unskew.registry import registration_of
 from unskew.simulate import count_keys
 from unskew.simulate.simulator import Progress
 from unskew.streams import CHUNK, File
@@ -61,6 +62,9 @@ def route(
             return count_keys(stream, done)
 
     (chosen,) = make_schemes([scheme], workers, param or [], count_all)
+    if can(chosen, Listening) or can(chosen, Conversing):
+        name = registration_of(chosen).name
+        notes.print(f"{name} listens to workers, but hears nothing here: a file has none", style="dim", soft_wrap=True)
     late = Late()
     with progress_bar("routing", stream.length) as done:
         rows = _write(_routed(stream, chosen, late, done), out)
