@@ -168,6 +168,8 @@ def test_a_function_survives_as_a_small_text(cold):
         '{"unskew_partition_function":1,"members":[0],"cold":"ring","placed":{"zz":0}}',
         '{"unskew_partition_function":1,"members":[0],"cold":"ring","placed":{"00":1.5}}',
         '{"unskew_partition_function":1,"members":[0],"cold":"ring","placed":{"00":1}}',
+        '{"unskew_partition_function":1,"members":[0],"cold":"ring","placed":{"00":1099511627776}}',
+        pytest.param("[" * 100_000, id="deep"),
         '{"unskew_partition_function":1,"members":[0,0],"cold":"ring","placed":{}}',
         '{"unskew_partition_function":1,"members":["a"],"cold":"ring","placed":{}}',
         '{"unskew_partition_function":1,"members":[0],"cold":"cool","placed":{}}',

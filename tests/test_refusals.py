@@ -128,7 +128,9 @@ def test_a_damaged_plan_is_refused(changes):
         Plan(**({"scheme": "x", "workers": 4} | changes))
 
 
-@pytest.mark.parametrize("text", ["", "{}", "[]", '{"unskew_plan": 9}', '{"unskew_plan": 2}'])
+@pytest.mark.parametrize(
+    "text", ["", "{}", "[]", pytest.param("[" * 100_000, id="deep"), '{"unskew_plan": 9}', '{"unskew_plan": 2}']
+)
 def test_what_is_no_plan_is_refused(text, tmp_path):
     with pytest.raises(InputError, match=r"^plan: "):
         Plan.from_json(text)

@@ -167,7 +167,7 @@ class Plan:
                 columns,
             )
             places = [hot["workers"] for hot in found["hot_keys"]]
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, RecursionError) as error:
             if isinstance(error, InputError):
                 raise
             raise InputError("plan: not what Plan.save wrote") from None

@@ -378,7 +378,9 @@ def test_what_was_learnt_can_be_saved_and_loaded(classes: DataFrame, tmp_path: P
         again.estimate(classes.withColumn("class", F.col("class").cast("string")))
 
 
-@pytest.mark.parametrize("text", ["", "[]", "{}", '{"unskew_costs": 1}', "no JSON"])
+@pytest.mark.parametrize(
+    "text", ["", "[]", "{}", pytest.param("[" * 100_000, id="deep"), '{"unskew_costs": 1}', "no JSON"]
+)
 def test_files_that_are_none_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "costs.json"
     path.write_text(text)

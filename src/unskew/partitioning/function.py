@@ -247,11 +247,11 @@ class PartitionFunction:
             placed = list(found["placed"].values())
             ring = {name: found[name] for name in ("virtual_nodes", "buckets") if name in found}
             members, cold = list(found["members"]), found["cold"]
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError):
+        except (KeyError, TypeError, ValueError, OverflowError, AttributeError, RecursionError):
             raise InputError("function: not what PartitionFunction.to_json wrote") from None
         if version != FORMAT or not all(is_integer(worker, 0) for worker in placed):
             raise InputError(f"function: must be of format {FORMAT} with an index of a worker per key")
-        return cls(members, ids, np.array(placed, np.int32), cold, **ring)
+        return cls(members, ids, np.array(placed, np.int64), cold, **ring)
 
 
 def _shares_and_names(frequencies: Frequencies) -> dict[int, tuple[float, str]]:

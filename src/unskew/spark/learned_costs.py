@@ -201,7 +201,7 @@ class LearnedCosts:
             raise
         except OSError as error:
             raise InputError(f"path: {str(path)!r} cannot be read: {error}") from None
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, RecursionError):
             raise InputError(f"path: {str(path)!r} is not what LearnedCosts.save wrote") from None
         if sketches.counts.cells.shape != (ROWS, COLUMNS):
             raise InputError(f"costs: sketches must have {ROWS} rows of {COLUMNS} cells; the file was edited")

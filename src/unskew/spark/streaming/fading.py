@@ -56,7 +56,7 @@ class FadingCounts:
             counts = {int(key, 16): float(count) for key, count in found["counts"].items()}
             tuples = float(found["tuples"])
             home = None if found["home"] is None else np.array(found["home"], np.float64)
-        except (AttributeError, KeyError, TypeError, ValueError):
+        except (AttributeError, KeyError, TypeError, ValueError, RecursionError):
             return False
         if not np.isfinite([*counts.values(), tuples, *(() if home is None else home.ravel())]).all():
             return False
