@@ -118,5 +118,5 @@ def _remote(address: str) -> tuple[Any, str]:
     try:
         files, path = fs.FileSystem.from_uri(address)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
-        raise InputError(f"checkpoint: Arrow cannot open {address!r}: {error}") from None
+        raise InputError(f"checkpoint: Arrow cannot open {address!r}: {str(error).splitlines()[0]}") from None
     return files, path
