@@ -49,7 +49,7 @@ MESSAGE = 0.1  # of the time of a word, to send a counter
 SHORTER, QUICK_SHORTER = 20, 40
 ROWS, QUICK_ROWS = 3000, 1500
 AGGREGATED, QUICK_AGGREGATED = 12_000, 4000
-WHOLE, QUICK = 5, 2  # repetitions
+WHOLE, QUICK = 4, 2  # repetitions
 LOSSES = {KG: 0.60, PKG: 0.37, SG: 0.37}
 TABLE3 = {
     0.1: {PKG: 3.81, SG: 3.66, KG: 3.65},

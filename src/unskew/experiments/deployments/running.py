@@ -13,7 +13,7 @@ from typing import Any
 from unskew.errors import InputError
 from unskew.experiments.grid import Outcome, Outcomes, last_line
 
-SLOTS = 48  # task threads: workers that sleep at the same time
+SLOTS = 64  # task threads: workers that sleep at the same time
 MASTER = f"local[{SLOTS}]"
 SETTINGS = {
     "spark.driver.memory": "2g",
