@@ -62,6 +62,7 @@ ADVICE = {
     "no rows": ([], 4, None, "Do nothing: there are no rows."),
     "one worker": ([1.0, 5.0], 1, None, "Do nothing: with one worker there is nothing to balance."),
     "few rows": ([1.0, 5.0], 4, None, "Do nothing, or use fewer workers: 2 rows leave most of 4 idle."),
+    "no costs": ([0.0] * 10, 4, None, "Do nothing: the rows cost nothing."),
     "even already": ([1.0] * 1000, 4, [250.0] * 4, "Do nothing: the partitions are even as they are; "),
     "round robin": ([1.0] * 1000, 4, [1000.0], "Use plain df.repartition(4): the busiest worker has 1.00 times"),
     "small tasks": (spread(100_000)[:8000], 16, None, "Use plain df.repartition("),

@@ -240,6 +240,14 @@ def test_the_controller_decides_as_the_scheme():
     assert np.concatenate(chosen).tolist() == by_hand(STREAM, scheme)[0].tolist()
 
 
+def test_the_same_workers_again_are_no_reason_for_a_new_function():
+    even = ids(np.arange(2000) % 1000)
+    controller = Controller(2, Objective(alpha=1.5), history=1000, error=0.005)
+    controller.route(even)
+    assert controller.adapt(members=2) is None
+    assert controller.adapt(members=[0, 1]) is None
+
+
 def test_the_controller_tells_what_moves_and_why():
     controller = Controller(3, Objective("LLL"), algorithm="redist", history=1000, error=0.005)
     assert controller.adapt() is None

@@ -10,6 +10,7 @@ none.
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def construct(
     algorithm: str = DEFAULT,
     keys: int | None = None,
     slack: float = 0.0,
-    cold_load: bool = False,
+    cold_load: bool | Amounts = False,
 ) -> PartitionFunction:
     """The partitioning function for what comes next.
 
@@ -57,7 +58,8 @@ def construct(
     slack
         By how much the frequencies may be too low, as shares of all tuples.
     cold_load
-        Whether to balance what keys without an entry do to their workers too. The paper takes these as even.
+        Whether to balance what keys without an entry do to their workers too. The paper takes these as even. An array
+        says what is known: how many tuples each worker would get if no key had an entry.
 
     Examples
     --------
@@ -112,7 +114,7 @@ def _problem(
     counted: Frequencies,
     tracked: int,
     goal: Objective,
-    cold_load: bool,
+    cold_load: bool | Amounts,
 ) -> Problem:
     """What the constructions get; `hashed` is the new function while it has no entries."""
     ids, counts = counted.key_ids[:tracked], counted.counts[:tracked].astype(np.float64)
@@ -123,6 +125,8 @@ def _problem(
     dropped = counts_of(counted, no_more) ** state
     moves = previous.names_of(no_more) != hashed.names_of(no_more)
     of, nothing = counts**state, np.zeros(hashed.workers)
+    balances_cold = not isinstance(cold_load, bool) or cold_load
+    known = counted.home_load if isinstance(cold_load, bool) and hashed.cold == "home" else cold_load
     index_of = {name: index for index, name in enumerate(hashed.members.tolist())}
     return Problem(
         amounts=np.array([counts**exponent for exponent, _ in balanced]),
@@ -130,30 +134,29 @@ def _problem(
         state=of,
         counts=counts,
         base=np.array(
-            [_base(hashed, counted, tracked, exponent) if cold_load else nothing for exponent, _ in balanced]
+            [_base(hashed, counted, tracked, exponent, known) if balances_cold else nothing for exponent, _ in balanced]
         ),
         old=np.array([index_of.get(name, -1) for name in previous.names_of(ids).tolist()], np.int64),
         moved=float(dropped[moves].sum()),
         ideal=float(of.sum() + dropped.sum()) / hashed.workers,
         workers=hashed.workers,
-        by_load=cold_load,
+        by_load=balances_cold,
         utility=UTILITIES.index(goal.utility),
     )
 
 
-def _base(hashed: PartitionFunction, counted: Frequencies, tracked: int, exponent: int) -> Amounts:
+def _base(hashed: PartitionFunction, counted: Frequencies, tracked: int, exponent: int, known: Any) -> Amounts:
     """The load of each worker by keys without an entry: those that were counted, and tuples of keys that were not.
 
-    These count as even, unless it is known what all keys do to their homes, and they are there.
+    These count as even, unless it is `known` how many tuples the hash gives to each worker.
     """
     ids, counts = counted.key_ids[tracked:], counted.counts[tracked:].astype(np.float64)
     load: Amounts = np.bincount(hashed.look_up(ids), counts**exponent, hashed.workers).astype(np.float64)
     if exponent > 1:
         return load
-    at_home = counted.home_load
-    if at_home is not None and hashed.cold == "home" and len(at_home) == hashed.workers:
+    if np.shape(known) == (hashed.workers,):
         all_counted = np.bincount(hashed.look_up(counted.key_ids), counted.counts, hashed.workers)
-        load += np.maximum(at_home - all_counted, 0.0)
+        load += np.maximum(known - all_counted, 0.0)
         return load
     return load + (counted.tuples - float(counted.counts.sum())) / hashed.workers
 

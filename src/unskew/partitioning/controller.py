@@ -115,13 +115,14 @@ class Controller:
     def adapt(self, members: int | Iterable[int] | None = None, state: Frequencies | None = None) -> Adaptation | None:
         """Look whether a new function is needed, and go over to it. None where the present one stays.
 
-        `members` are the workers of now, where they have changed. `state` are all keys that have state, to know all
-        that has to be moved; left out, those in memory.
+        `members` are the workers of now; left out, those of before. `state` are all keys that have state, so that the
+        list of moves is complete; left out, it has the keys in memory only.
         """
         before, load = self.function, self._load
-        after = next_function(
-            before, self._sketch, load, None if members is None else members, self._goal, self._algorithm, self._error
-        )
+        now = None if members is None else PartitionFunction(members, cold=before.cold).members
+        if now is not None and np.array_equal(now, before.members):
+            now = None  # they have not changed
+        after = next_function(before, self._sketch, load, now, self._goal, self._algorithm, self._error)
         self._load = np.zeros(load.shape if after is None else after.workers, np.int64)
         if after is None:
             return None

@@ -1,9 +1,12 @@
 """The cost report: how uneven the work on rows is, and what balancing it would gain.
 
-One sentence of advice, by these rules, in this order: nothing, where there are no rows, one worker, or fewer rows than
-workers; nothing, where the partitions as they are come within `ENOUGH` of the best possible; `df.repartition`, into as
-many partitions as workers or into many small ones, where that does; `map_balanced`, where it is `WORTHWHILE` times as
-fast as the best of these; otherwise the best of these.
+One sentence of advice, by the first of these rules that applies:
+
+- nothing, where there are no rows, one worker, fewer rows than workers, or no costs;
+- nothing, where the partitions as they are come within `ENOUGH` of the best possible;
+- `df.repartition`, into as many partitions as workers or into many small ones, where that does;
+- `map_balanced`, where it is `WORTHWHILE` times as fast as the best of these three;
+- otherwise the best of these three.
 """
 
 from collections.abc import Iterator, Sequence
@@ -208,6 +211,8 @@ def _advise(rows: int, workers: int, found: Sequence[CostForecast]) -> tuple[str
         return "", "Do nothing: with one worker there is nothing to balance."
     if rows < workers:
         return "", f"Do nothing, or use fewer workers: {rows:,} rows leave most of {workers:,} idle."
+    if not found:
+        return "", "Do nothing: the rows cost nothing."
     ways = {f.way: f for f in found}
     as_it_is, balanced = ways.get("as it is"), ways["balanced"]
     round_robin, small = ways["round robin"], ways["small tasks"]

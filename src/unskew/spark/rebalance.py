@@ -1,7 +1,7 @@
 """`rebalance`: the next placement of whole keys, and what has to be moved for it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -11,8 +11,18 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 
 from unskew.checks import require_integer
 from unskew.errors import InputError, InputTypeError
-from unskew.partitioning import ALGORITHMS, Moves, Objective, PartitionFunction, construct, moves, place_whole
-from unskew.partitioning.function import PLANNER
+from unskew.partitioning import (
+    ALGORITHMS,
+    Moves,
+    Objective,
+    PartitionFunction,
+    construct,
+    move_whole,
+    moves,
+    place_whole,
+)
+from unskew.partitioning.construction import DEFAULT
+from unskew.partitioning.function import NO_KEYS, NO_WORKERS, PLANNER
 from unskew.plan import Frequencies, HotKey, Plan
 from unskew.spark.balance import Balance
 from unskew.spark.cost_dealing import MOST_WORKERS
@@ -21,8 +31,6 @@ from unskew.spark.frames import require_batch
 from unskew.spark.keys import described_keys, key_columns
 from unskew.spark.placing import cold_worker, whole_function, worker_of
 from unskew.spark.planning import require_plan_of
-
-READJ = "readj"
 
 
 @dataclass(frozen=True)
@@ -93,19 +101,21 @@ def rebalance(
     workers: int,
     previous: Plan | PartitionFunction | None = None,
     *,
-    algorithm: str = READJ,
+    algorithm: str | None = None,
     objective: Objective | None = None,
 ) -> Rebalanced:
-    """The next placement of whole keys: more even than the one before, with few keys moved; and the list of moves.
+    """The next placement of whole keys: as even as they can be, with few keys moved; and the list of moves.
 
-    Where the number of workers changes, a `PartitionFunction` with ``cold="arcs"`` moves little: keys without an entry
-    are placed by consistent hashing, and go to a worker that joins only. Spark's own hash, which places them by a
-    `Plan`, moves nearly all of them. Without `previous`, such a function is made to begin with.
+    While the workers stay, the placement before is kept if it is within a twentieth of the best possible, or if none is
+    found that is more even by so much. Where their number changes, a `PartitionFunction` with ``cold="arcs"`` moves
+    little: keys without an entry are placed by consistent hashing, and go to a worker that joins only. Spark's own
+    hash, which places them by a `Plan`, moves nearly all of them. Without `previous`, a function with ``cold="arcs"`` is
+    made to begin with.
 
     Parameters
     ----------
     source
-        The rows of now, counted in two native passes; or `Frequencies` that were measured elsewhere.
+        The rows of now, counted in a few native passes; or `Frequencies` that were measured elsewhere.
     keys
         The name of the key column, or a list of names.
     workers
@@ -113,10 +123,11 @@ def rebalance(
     previous
         The placement before. None: a new one is made, as level as whole keys can be.
     algorithm
-        "readj", "redist" or "scan": see `unskew.partitioning`.
+        "readj", "redist" or "scan": see `unskew.partitioning`. Left out, the better of "scan" and "readj".
     objective
-        Which loads count, and what balance is worth against moving: an `unskew.partitioning.Objective`. Left out, state
-        and work are in proportion to rows.
+        Which loads count, which keys get an entry, and what balance is worth against moving: an
+        `unskew.partitioning.Objective`, by which one construction then makes the placement. Left out, state and work
+        are in proportion to rows, and as many keys get an entry as are needed, up to 2,000.
 
     Examples
     --------
@@ -127,7 +138,7 @@ def rebalance(
     (4, True)
     """
     require_integer("workers", workers, 1, MOST_WORKERS)
-    if algorithm not in ALGORITHMS:
+    if algorithm is not None and algorithm not in ALGORITHMS:
         raise InputError(f"algorithm: must be one of {', '.join(ALGORITHMS)}, not {algorithm!r}")
     if objective is not None and not isinstance(objective, Objective):
         raise InputTypeError(f"objective: must be an Objective, not {type(objective).__name__}")
@@ -140,14 +151,17 @@ def rebalance(
         require_plan_of(source, keys, previous)
     old = None if previous is None else whole_function(previous, previous.workers)
     counted = source if isinstance(source, Frequencies) else count_keys(source, keys, workers)
-    goal = Objective("LLL") if objective is None else objective
+    like = PartitionFunction(1, cold="arcs") if old is None else old
+    hashed = replace(like, members=workers, key_ids=NO_KEYS, placed=NO_WORKERS)
+    load = None if isinstance(source, Frequencies) else _load(source, keys, hashed)
     if old is None:
-        empty = PartitionFunction(workers, cold="arcs")
-        load = None if isinstance(source, Frequencies) else _load(source, keys, empty)
         new = place_whole(workers, counted, cold="arcs", cold_load=load)
+    elif objective is None:
+        new = move_whole(old, workers, counted, algorithm=algorithm, cold_load=load)
     else:
-        new = construct(old, counted.merged(), workers, goal, algorithm=algorithm)
-    found = moves(new if old is None else old, new, counted.merged(), goal)
+        known = True if load is None else np.array(load, float)
+        new = construct(old, counted.merged(), workers, objective, algorithm=algorithm or DEFAULT, cold_load=known)
+    found = moves(new if old is None else old, new, counted.merged(), objective)
     before = after = moved = None
     if not isinstance(source, Frequencies):
         found = _named(source, keys, found, workers)

@@ -65,10 +65,12 @@ def by_batch(batches: Batches) -> Iterator[Piece]:
 def by_cost_key(batches: Batches) -> Iterator[Piece]:
     """The rows of each batch by their cost key, whose id is in the last column, and is left out."""
     for batch in batches:
+        if not batch.num_rows:
+            continue
         ids = batch.columns[-1].to_numpy()
         order = np.argsort(ids, kind="stable")
         rows = batch.select(list(range(batch.num_columns - 1))).take(pa.array(order))
-        starts = np.flatnonzero(np.diff(ids[order], prepend=ids[order[0]] + 1 if len(order) else 0)).tolist()
+        starts = np.flatnonzero(np.diff(ids[order], prepend=ids[order[0]] + 1)).tolist()
         for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
             yield Piece(rows.slice(start, end - start), int(ids[order[start]]))
 
