@@ -109,7 +109,7 @@ def rebalance(
     While the workers stay, the placement before is kept if it is within a twentieth of the best possible, or if none is
     found that is more even by so much. Where their number changes, a `PartitionFunction` with ``cold="arcs"`` moves
     little: keys without an entry are placed by consistent hashing, and go to a worker that joins only. Spark's own
-    hash, which places them by a `Plan`, moves nearly all of them. Without `previous`, a function with ``cold="arcs"`` is
+    hash, which places them by a `Plan`, moves nearly all of them. Without `previous`, one with ``cold="arcs"`` is
     made to begin with.
 
     Parameters
