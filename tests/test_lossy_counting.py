@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from naive_lossy import naive_lossy, naive_sliding
 from samples import SOME_KEYS, ids, zipf
 from unskew import InputError
+from unskew.key_table import fill_all
 from unskew.sketches.lossy_counting import (
     check_sketch,
     count_keys,
@@ -145,3 +146,15 @@ def test_a_damaged_sketch_is_refused():
     table = good.table._replace(used=good.table.used + 1)
     with pytest.raises(InputError, match=r"^sketch\.table\.used: "):
         check_sketch("sketch", good._replace(table=table))
+
+
+def test_a_damaged_sketch_without_room_counts_no_new_key():
+    """No sketch becomes full by counting: rows are as many as its bound says."""
+    sketch = new_sketch(0.5, history=2, counters=2)
+    rows = len(sketch.counted)
+    fill_all(sketch.table, SOME_KEYS[:rows], np.arange(rows, dtype=np.int32))
+    sketch.counted[:] = SOME_KEYS[:rows]
+    sketch.counts[:] = 10**6
+    check_sketch("sketch", sketch)
+    count_keys(sketch, SOME_KEYS[rows : rows + 3])
+    check_sketch("sketch", sketch)

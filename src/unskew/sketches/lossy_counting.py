@@ -88,6 +88,8 @@ def count_key(sketch, key):
     row = np.int64(sketch.table.values[cell])
     if row == EMPTY:
         row = sketch.table.used[0]
+        if row == len(sketch.counted):
+            return  # in a damaged sketch only: the bound above leaves room for every key
         fill(sketch.table, cell, key, row)
         sketch.counted[row] = key
     closes = False
