@@ -255,6 +255,7 @@ def test_frequencies_will_do_and_nothing_to_move_is_no_row(spark: SparkSession) 
     assert again.plan.workers == 5
     assert again.rows_moved is None
     assert set(again.moves.to.tolist()) <= set(range(5))
+    assert rebalance(frequencies, "k", 4, previous=found.plan).plan == found.plan  # it is even: nothing moves
 
 
 def test_what_rebalance_refuses(flights: DataFrame) -> None:
