@@ -18,6 +18,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from unskew import InputError
 from unskew.spark import LearnedCosts, balance, map_balanced
 from unskew.spark.cost_dealing import CostDealing
+from unskew.spark.working import by_cost_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
 W = 4
@@ -412,6 +413,11 @@ def test_a_run_that_was_cut_short_teaches_nothing(classes: DataFrame) -> None:
     with pytest.warns(UserWarning, match=r"^costs: heard of \d of 4 workers, so nothing was learnt"):
         costs.collect()
     assert not costs.known
+
+
+def test_a_batch_without_rows_has_no_cost_keys() -> None:
+    columns = {name: pa.array([], pa.int64()) for name in ("row", "key")}
+    assert list(by_cost_key(iter([pa.RecordBatch.from_pydict(columns)]))) == []
 
 
 def test_a_sample_can_be_timed_first(classes: DataFrame) -> None:
