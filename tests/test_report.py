@@ -360,6 +360,8 @@ def test_other_purposes_and_numbers_of_workers_are_refused() -> None:
         InputError, match=r"for_: must be one of None, aggregate, whole, merge, python, stateful, join, not 'fun'"
     ):
         report_on(counted([1]), 4, for_="fun")
+    with pytest.raises(InputError, match=r"^for_: must be one of None, .*, not \['whole'\]$"):
+        report_on(counted([1]), 4, for_=["whole"])  # type: ignore[arg-type]
     with pytest.raises(InputError, match="workers: must be an integer from 1"):
         report_on(counted([1]), 0)
 

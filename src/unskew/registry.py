@@ -238,7 +238,10 @@ def registration_of(scheme: Scheme) -> Registration:
             return registration
     if isinstance(scheme, str):
         raise InputTypeError(f"scheme: must be a scheme such as make({scheme!r}, workers=16), not the name {scheme!r}")
-    raise InputTypeError(f"scheme: {type(scheme).__name__} is not registered; decorate it with @register")
+    raise InputTypeError(
+        f"scheme: must be a scheme such as make('pkg', workers=16), not a {type(scheme).__name__}; "
+        "decorate one of your own with @register"
+    )
 
 
 def make(name: str, workers: int, **parameters: Any) -> Scheme:

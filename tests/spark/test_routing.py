@@ -116,7 +116,7 @@ def odd_columns(words: DataFrame) -> DataFrame:
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "unknown scheme": ({"scheme": "pgk"}, r"scheme: 'pgk' is not known; allowed are .*pkg"),
     "offline scheme": ({"scheme": "off_greedy"}, r"scheme: off_greedy is offline.*OffGreedy\.fit"),
-    "unregistered scheme": ({"scheme": (16,)}, r"scheme: tuple is not registered"),
+    "unregistered scheme": ({"scheme": (16,)}, r"scheme: must be a scheme such as .*, not a tuple"),
     "bad parameter": ({"scheme": PartialKey(16, choices=0)}, r"choices: must be .* not 0"),
     "other workers": ({"scheme": PartialKey(8)}, r"workers: must be the scheme's own 8, not 16"),
     "no workers": ({"workers": 0}, r"workers: must be an integer from 1 to 2147483647, not 0"),

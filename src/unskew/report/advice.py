@@ -60,7 +60,7 @@ class Advice(NamedTuple):
 
 def purpose(for_: str | None) -> Purpose:
     """What `for_` stands for."""
-    if for_ not in PURPOSES:
+    if not isinstance(for_, str | None) or for_ not in PURPOSES:
         allowed = ", ".join(str(name) for name in PURPOSES)
         raise InputError(f"for_: must be one of {allowed}, not {for_!r}")
     return PURPOSES[for_]

@@ -18,7 +18,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from pyspark.errors import AnalysisException
+from pyspark.errors import (
+    AnalysisException,
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    NumberFormatException,
+)
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import NumericType
@@ -32,6 +38,7 @@ from unskew.spark.frames import column, count_of, free_name, require_frame, warn
 from unskew.spark.lots import Lots, Split, packed_at
 from unskew.spark.retries import warn_without_retry_net
 
+BAD_VALUES = (ArithmeticException, ArrayIndexOutOfBoundsException, DateTimeException, NumberFormatException)
 COST, SALT = "__unskew_cost", "__unskew_salt"
 MOST_WORKERS = 10_000  # with more of them, the table of lots would be megabytes
 EVEN = 1.02  # times the lower bound: good enough to split no lots
@@ -146,7 +153,12 @@ class CostDealing:
         return lots.column(self._dealing.turn, position)
 
     def _assign(self, lots: Lots) -> Deal:
-        measured = measure(self._costed, self._cost, self._lot(lots), lots.number)
+        try:
+            measured = measure(self._costed, self._cost, self._lot(lots), lots.number)
+        except BAD_VALUES as error:
+            if self._whole:  # then the cost is a constant
+                raise
+            raise InputError(f"cost: Spark cannot compute it, or the rows, in each row: {_said(error)}") from None
         return Deal(lots, measured, longest_first(measured.cost, self.workers))
 
 
@@ -208,14 +220,21 @@ def measure(df: DataFrame, cost: str, lot: Column, lots: int) -> Measured:
 def as_number(df: DataFrame, cost: Column) -> Column:
     """The cost as a double. InputError where Spark cannot compute it, or it is no number."""
     name = free_name(df, COST)
+    number = cost.cast("double")
     try:
         kind = df.withColumn(name, cost).schema[-1].dataType
+        if isinstance(kind, NumericType):
+            _ = df.withColumn(name, number).schema  # explode cannot be cast
     except AnalysisException as error:
-        said = str(error).split("] ")[-1].splitlines()[0]
-        raise InputError(f"cost: Spark cannot compute it for each row: {said}") from None
+        raise InputError(f"cost: Spark cannot compute it for each row: {_said(error)}") from None
     if not isinstance(kind, NumericType):
         raise InputError(f"cost: must be a number, not {kind.simpleString()}; cast it, or take its length")
-    return cost.cast("double")
+    return number
+
+
+def _said(error: Exception) -> str:
+    """What Spark says, in one line, without the name of its class of errors."""
+    return str(error).split("] ")[-1].splitlines()[0]
 
 
 def _is_large(found: Deal) -> npt.NDArray[np.bool_]:

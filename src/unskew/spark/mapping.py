@@ -36,6 +36,8 @@ def result_schema(df: DataFrame, schema: StructType | str) -> StructType:
             schema = df.sparkSession.createDataFrame([], schema).schema
         except (ParseException, PySparkTypeError, AnalysisException):
             raise InputError(f"schema: must be as in 'player string, mean double', not {schema!r}") from None
+    if not schema.names:
+        raise InputError("schema: must have at least one column, as in 'player string, mean double', not none")
     twice = repeated(df.sparkSession, schema.names)
     if twice:
         raise InputError(f"schema: must have different columns, and {twice[0]!r} is there twice")
