@@ -129,6 +129,13 @@ def test_a_little_more_balance_is_not_worth_many_moves():
     assert moves(before, after, frequencies).cost < 0.1 * frequencies.tuples
 
 
+def test_a_hot_key_stays_where_it_is_though_the_hash_of_now_would_do_as_well():
+    frequencies = Frequencies(ids([1, 2]), [900, 100], tuples=1000)
+    for worker in range(3):
+        before = PartitionFunction(3, ids([1, 2]), [worker, (worker + 1) % 3], cold="arcs")
+        assert len(moves(before, move_whole(before, 4, frequencies), frequencies)) == 0
+
+
 def test_load_that_was_not_counted_is_evened_out_if_it_is_known():
     """Eight keys of 100; the hash gives worker 0 another 400 tuples, and worker 1 none."""
     function = PartitionFunction(2, cold="arcs")

@@ -156,8 +156,9 @@ def _candidates(
     previous: PartitionFunction, hashed: PartitionFunction, counted: Frequencies, algorithm: str | None, load: Load
 ) -> Iterator[list[PartitionFunction]]:
     """The present function, where its workers stay; then those with more and more entries."""
-    stays, entries = np.array_equal(previous.members, hashed.members), -1
-    yield [previous if stays else hashed]
+    entries = -1
+    if np.array_equal(previous.members, hashed.members):
+        yield [previous]
     for sigma in SIGMAS:
         goal = Objective("LLL", sigma=sigma)
         before, entries = entries, goal.tracked(counted, hashed.workers)
