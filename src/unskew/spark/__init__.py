@@ -13,6 +13,7 @@ from unskew.spark.apply_split import apply_split
 from unskew.spark.apply_whole import apply_whole
 from unskew.spark.background import run_watched as run_watched  # this and the others "as": for unskew's own commands
 from unskew.spark.balance import Balance, balance
+from unskew.spark.conversation import Conversation, Heard
 from unskew.spark.cost import cost_report
 from unskew.spark.counting import Decay
 from unskew.spark.feedback import Feedback
@@ -45,8 +46,10 @@ __all__ = [
     "SALT",
     "Adaptive",
     "Balance",
+    "Conversation",
     "Decay",
     "Feedback",
+    "Heard",
     "LearnedCosts",
     "Rebalanced",
     "Watch",

@@ -71,7 +71,8 @@ class Feedback:
         self._router = scheme if isinstance(scheme, Router) else Router(scheme)
         if not self._router.listens:
             name = registration_of(self._router.scheme).name
-            raise InputError(f"scheme: {name} does not listen to workers; cg and fish do")
+            hint = "; it has a worker half: see Conversation" if self._router.converses else "; cg and fish do"
+            raise InputError(f"scheme: {name} does not listen to workers{hint}")
         self.anchored = anchored
         self._observation: Observation | None = None
         self._runs = 0

@@ -34,7 +34,7 @@ def with_online_salt(
 
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         adopt(registration)
-        source = _task_number()
+        source = task_number()
         if files is not None:
             router = files.router(scheme, source)
         else:
@@ -50,7 +50,7 @@ def with_online_salt(
     return df.withColumn(salt, router_udf(identity))
 
 
-def _task_number() -> int:
+def task_number() -> int:
     """The number of this task among those of its stage, the same when it runs again."""
     task = TaskContext.get()
     return 0 if task is None else task.partitionId()
