@@ -61,7 +61,17 @@ def arrow(axes: Axes, start: tuple[float, float], end: tuple[float, float], colo
 # ---------------------------------------------------------------- which scheme when
 
 QUESTIONS = [
+    (
+        "The work keeps no state per key,\nbut tuples cost different amounts",
+        ["full_knowledge", "posg"],
+        "costs are known, or are learnt; on Spark map_balanced",
+    ),
     ("The work keeps no state per key", ["shuffle"], "balance for free"),
+    (
+        "A key must stay whole, and\nload or workers change",
+        ["partitioner"],
+        "moves few keys; on Spark apply_whole and rebalance",
+    ),
     ("A key must stay whole", ["hash", "potc", "on_greedy", "off_greedy"], "off_greedy where counts are known"),
     ("The hottest key is well under\none worker's share (p1 W << 1)", ["hash"], "nothing to repair"),
     ("Workers are unequal,\nor come and go", ["cg", "fish", "bounded"], "fish where popularity changes too"),
@@ -76,7 +86,7 @@ LAST = (["d_choices", "w_choices"], "few replicas, or less time per tuple")
 def choosing() -> None:
     step = 1.25
     top = step * (len(QUESTIONS) + 1) + 0.3
-    axes = blank(8.6, 7.8, 11.2, top)
+    axes = blank(8.6, 9.5, 11.2, top)
     axes.text(0.1, top - 0.05, "Go down until the answer is yes. p1: share of the hottest key, W: workers.", va="top")
     for row, (question, schemes, why) in enumerate(QUESTIONS):
         y = top - 0.3 - step * (row + 1)

@@ -203,6 +203,33 @@ def test_the_doctor_counts_the_words_of_a_text(run, tmp_path: Path) -> None:
     assert found["columns"] == ["word"]
 
 
+def test_the_doctor_reports_what_rows_cost(run, tmp_path: Path) -> None:
+    sizes = [900] * 4 + [10] * 96
+    (tmp_path / "texts.csv").write_text("text\n" + "\n".join("x" * size for size in sizes) + "\n")
+    page = tmp_path / "page.html"
+    asked = ("doctor", tmp_path / "texts.csv", "--cost", "length(text)", "--workers", 4, "--out", page)
+    (found,) = run(*asked, "--json").json_lines
+    assert (found["rows"], found["total"], found["longest"]) == (100, sum(sizes), 900.0)
+    assert found["forecasts"][0]["way"] == "balanced"
+    assert found["top"][0]["cost"] == 900.0
+    assert page.read_text().count("<svg") == 1
+    assert "The most expensive rows" in page.read_text()
+    done = run(*asked, "--force")
+    assert "map_balanced(df, function, schema, workers=4, cost='length(text)')" in " ".join(done.out.split())
+    for option, value in (
+        ("--key", "text"),
+        ("--for", "python"),
+        ("--row-cost", 0.1),
+        ("--cores", 2),
+        ("--sample", 0.5),
+    ):
+        refused = run(*asked, "--force", option, value)
+        assert (refused.status, refused.out) == (2, "")
+        assert f"{option[2:]}: is for the report on keys; leave {option} out with --cost" in refused.err
+    wrong = run("doctor", tmp_path / "texts.csv", "--cost", "text")
+    assert (wrong.status, wrong.err) == (2, "unskew: cost: must be a number, not string; cast it, or take its length\n")
+
+
 def test_a_key_is_needed_but_for_a_text(run, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("k\n1\n")
     done = run("doctor", tmp_path / "a.csv")

@@ -1,8 +1,8 @@
-"""`unskew doctor`: the skew report for a file or folder that Spark can read."""
+"""`unskew doctor`: the skew report, or the cost report, for a file or folder that Spark can read."""
 
 import importlib.util
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,7 +15,7 @@ from unskew.errors import InputError
 from unskew.file_formats import FORMATS, format_of, reason_of
 from unskew.page import check_page
 from unskew.plan import require_sample
-from unskew.report import PURPOSES, Report
+from unskew.report import PURPOSES, CostReport, Report
 from unskew.report.costs import check_work
 from unskew.writing import check_can_write
 
@@ -28,6 +28,10 @@ def doctor(
     key: Annotated[
         list[str] | None,
         typer.Option(help="The key column; repeat for a key of several columns. A text has words, and needs none."),
+    ] = None,
+    cost: Annotated[
+        str | None,
+        typer.Option(help="What the work on a row costs, such as 'length(text)': then the report is on that."),
     ] = None,
     workers: Annotated[int, typer.Option(help="Workers W: the partitions of the stage after the shuffle.")] = 64,
     for_: Annotated[str, typer.Option("--for", help=f"What rows are grouped for: {PURPOSE_NAMES}.")] = "",
@@ -59,7 +63,12 @@ def doctor(
     [bold]--for stateful[/bold]: a stateful stream, which keeps a state for each replica.
     [bold]--for join[/bold]: a join; unskew has none yet.
 
+    Work that keeps no state per key, but costs more for some rows than for others, has no key. Tell what a row costs
+    ([bold]--cost[/bold], a column or an SQL expression, in any unit), and the report says how uneven the work is, and
+    what balancing it would gain.
+
     Example: [bold]unskew doctor events.parquet --key user --for python --out skew.html[/bold]
+    Example: [bold]unskew doctor documents.parquet --cost 'length(text)' --workers 16[/bold]
     """
     require_workers(workers)
     if for_ and for_ not in PURPOSES:
@@ -75,13 +84,19 @@ def doctor(
         if importlib.util.find_spec(package) is None:
             raise InputError(f"doctor: {package} is not installed; type: pip install 'unskew[{extra}]'")
 
-    keys = _keys(key or [], kind)
-    options = {"for_": for_ or None, "sample": None if sample == 1 else sample, "row_cost": row_cost, "cores": cores}
-    report = _run(path, kind, keys, workers, options)
+    if cost is None:
+        columns = _keys(key or [], kind)
+        options = {"for_": for_ or None, "sample": None if sample == 1 else sample, "row_cost": row_cost}
+        report = _skew(path, kind, columns, workers, options | {"cores": cores})
+    else:
+        given = {"key": key, "for": for_, "sample": sample != 1, "row-cost": row_cost, "cores": cores}
+        _require_left_out([name for name, value in given.items() if value])
+        report = _costs(path, kind, cost, workers)
     if out is not None:
-        from unskew.cli.doctor_page import doctor_page
+        from unskew.cli.doctor_page import cost_page, doctor_page
 
-        doctor_page(report, path).write(out)
+        page = cost_page(report, path) if isinstance(report, CostReport) else doctor_page(report, path)
+        page.write(out)
     if as_json:
         print_json(report.to_dict() | {"path": path, "page": None if out is None else str(out)})
         return
@@ -101,8 +116,33 @@ def _keys(given: Sequence[str], kind: str) -> list[str]:
     return [*given]
 
 
-def _run(path: str, kind: str, keys: Sequence[str], workers: int, options: dict[str, Any]) -> Report:
-    from unskew.spark import SPARK_ERRORS, local_spark, skew_report
+def _require_left_out(given: Sequence[str]) -> None:
+    if given:
+        raise InputError(f"{given[0]}: is for the report on keys; leave --{given[0]} out with --cost, which is on rows")
+
+
+def _skew(path: str, kind: str, keys: Sequence[str], workers: int, options: dict[str, Any]) -> Report | CostReport:
+    def report(df: Any) -> Report:
+        from unskew.spark import skew_report
+
+        if kind == "text":
+            df = df.selectExpr(rf"explode(split(value, '\\s+')) AS {WORD}").where(f"{WORD} <> ''")
+        return skew_report(df, list(keys), workers, **options)
+
+    return _run(path, kind, report, "counting the keys of")
+
+
+def _costs(path: str, kind: str, cost: str, workers: int) -> Report | CostReport:
+    def report(df: Any) -> CostReport:
+        from unskew.spark import cost_report
+
+        return cost_report(df, cost, workers)
+
+    return _run(path, kind, report, "adding up the costs of")
+
+
+def _run(path: str, kind: str, report: Callable[[Any], Report | CostReport], doing: str) -> Report | CostReport:
+    from unskew.spark import SPARK_ERRORS, local_spark
 
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with (
@@ -111,12 +151,9 @@ def _run(path: str, kind: str, keys: Sequence[str], workers: int, options: dict[
     ):
         task = progress.add_task("starting a local Spark")
         with local_spark(Path(folder)) as spark:
-            progress.update(task, description=f"counting the keys of {path}")
+            progress.update(task, description=f"{doing} {path}")
             reader = spark.read.format(kind)
             try:
-                df = (reader.option("header", True) if kind == "csv" else reader).load(path)
-                if kind == "text":
-                    df = df.selectExpr(rf"explode(split(value, '\\s+')) AS {WORD}").where(f"{WORD} <> ''")
-                return skew_report(df, list(keys), workers, **options)
+                return report((reader.option("header", True) if kind == "csv" else reader).load(path))
             except SPARK_ERRORS as error:
                 raise InputError(f"path: Spark cannot read {path!r} as {kind}: {reason_of(error)}") from None

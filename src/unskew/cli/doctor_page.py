@@ -1,4 +1,4 @@
-"""The doctor's page: the skew report with pictures."""
+"""The doctor's pages: the skew report and the cost report with pictures."""
 
 from pathlib import Path
 from typing import Any
@@ -7,8 +7,9 @@ import numpy as np
 
 from unskew.page import Page
 from unskew.plots import COLOURS, new_figure
-from unskew.report import Report
+from unskew.report import CostReport, Report
 from unskew.report.advice import ENOUGH
+from unskew.report.cost_report import LEGEND as COST_LEGEND
 from unskew.report.counts import percent
 from unskew.report.report import LEGEND
 
@@ -42,16 +43,45 @@ def doctor_page(report: Report, name: str) -> Page:
     return page
 
 
+def cost_page(report: CostReport, name: str) -> Page:
+    """The report on what rows of the file `name` cost as a page."""
+    page = Page(f"How uneven is the work on {Path(name).name}?", report.recommendation)
+    if report.facts.rows:
+        page.text(report.measured())
+    if report.code:
+        page.code(report.code)
+    if report.forecasts:
+        page.heading(f"With {report.workers:,} workers")
+        busiest = {f.way: f.over_bound for f in report.forecasts}
+        caption = "Work of the busiest worker, predicted, over the least possible (the dashed line)."
+        page.figure(_bars(busiest, "busiest worker / at best"), caption)
+        rows = [[f.way, report.shown(f.busiest), f"{f.over_bound:.2f}"] for f in report.forecasts]
+        page.table(["way", "busiest", "/ at best"], rows)
+        page.text(COST_LEGEND)
+    if report.notes:
+        page.heading("Worth knowing")
+        page.text(*report.notes)
+    if report.facts.top and report.total:
+        page.heading("The most expensive rows")
+        rows = [[row, report.shown(cost), percent(cost / report.total)] for row, cost in report.facts.top]
+        page.table(["row", "cost", "share"], rows)
+    return page
+
+
 def stragglers_figure(report: Report) -> Any:
-    found = report.forecasts[::-1]
+    return _bars({report.label(f): f.straggler for f in report.forecasts}, "straggler factor")
+
+
+def _bars(found: dict[str, float], axis: str) -> Any:
+    """A bar for each, the first on top, red where it is far from 1."""
+    names, values = list(found)[::-1], list(found.values())[::-1]
     figure = new_figure(11, 0.8 + 0.4 * len(found))
     axes = figure.subplots()
-    values = [f.straggler for f in found]
-    bars = axes.barh([report.label(f) for f in found], values, color=[_colour(value) for value in values], height=0.7)
+    bars = axes.barh(names, values, color=[_colour(value) for value in values], height=0.7)
     axes.bar_label(bars, [f"{value:.2f}x" for value in values], padding=5, fontsize=11)
     axes.axvline(1, color="black", linewidth=1, linestyle=(0, (4, 3)))
     axes.set_xlim(0, 1.1 * max(values))
-    axes.set_xlabel("straggler factor")
+    axes.set_xlabel(axis)
     _plain(axes)
     return figure
 
