@@ -1,7 +1,8 @@
 """What Spark and Python cost besides the work on the rows: the constants of `unskew.report.costs`, measured here.
 
 CPU seconds of all processes, the user's function doing nothing: ``groupBy(keys).applyInArrow`` beside `apply_split` and
-its plan, for few and many rows, few and many keys. Other work on the machine hardly disturbs CPU seconds.
+its plan, and `apply_whole`, which counts the keys first, for few and many rows, few and many keys. Other work on the
+machine hardly disturbs CPU seconds.
 """
 
 import os
@@ -14,8 +15,8 @@ import pyarrow as pa
 from rich.table import Table
 
 from timing import console
-from unskew.report.costs import SPLIT, TODAY
-from unskew.spark import apply_split, local_spark, plan_for
+from unskew.report.costs import ENTIRE, SPLIT, TODAY
+from unskew.spark import apply_split, apply_whole, local_spark, plan_for
 
 WORKERS, ROUNDS = 8, 3
 SIZES = ((20_000, 100), (1_000_000, 100), (1_000_000, 20_000), (200_000, 20_000))  # rows, keys
@@ -61,8 +62,9 @@ def run(df) -> None:
 def main() -> None:
     console.rule("Spark and Python besides the work: CPU seconds")
     settings = {"spark.sql.shuffle.partitions": str(WORKERS), "spark.sql.adaptive.coalescePartitions.enabled": "false"}
-    table = Table("rows", "keys", "today: applyInArrow", "plan", "apply_split", "least of 3 rounds, raw")
-    rows_of_fit: list[tuple[float, float, float, float]] = []
+    names = ("today: applyInArrow", "plan", "apply_split", "apply_whole, counting included")
+    table = Table("rows", "keys", *names, "least of 3 rounds, raw")
+    rows_of_fit: list[tuple[float, ...]] = []
     with tempfile.TemporaryDirectory() as folder, local_spark(Path(folder), settings) as spark:
         for rows, keys in SIZES:
             data = f"{folder}/{rows}-{keys}"
@@ -76,15 +78,16 @@ def main() -> None:
                 "today": lambda df=df: run(df.groupBy("key").applyInArrow(count_rows, "key bigint, n bigint")),
                 "plan": lambda df=df: plan_for(df, "key", WORKERS, names=False),
                 "split": lambda split=split: run(split),
+                "whole": lambda df=df: run(apply_whole(df, "key", count_rows, "key bigint, n bigint", WORKERS)),
             }
             seconds = {name: [cost(case) for _ in range(ROUNDS)] for name, case in cases.items()}
             least = {name: min(each) for name, each in seconds.items()}
             raw = "; ".join(" ".join(f"{s:.2f}" for s in each) for each in seconds.values())
             table.add_row(f"{rows:,}", f"{distinct:,}", *(f"{least[name]:.2f}" for name in cases), raw)
-            rows_of_fit.append((rows, distinct, least["today"], least["plan"] + least["split"]))
+            rows_of_fit.append((rows, distinct, least["today"], least["plan"] + least["split"], least["whole"]))
     console.print(table)
     sizes = np.array(rows_of_fit)
-    for name, assumed, column, calls in (("today", TODAY, 2, 1), ("split", SPLIT, 3, 2)):
+    for name, assumed, column, calls in (("today", TODAY, 2, 1), ("split", SPLIT, 3, 2), ("whole", ENTIRE, 4, 1)):
         known = np.column_stack([np.ones(len(sizes)), sizes[:, 0], calls * sizes[:, 1]])
         start, row, call = np.linalg.lstsq(known, sizes[:, column], rcond=None)[0]
         console.print(f"{name}: start {start:.2f} s, {row:.2e} s per row, {call:.2e} s per call; assumed {assumed}")
