@@ -64,13 +64,13 @@ QUESTIONS = [
     (
         "The work keeps no state per key,\nbut tuples cost different amounts",
         ["full_knowledge", "posg"],
-        "costs are known, or are learnt; on Spark map_balanced",
+        "costs known, or learnt; on Spark: map_balanced",
     ),
     ("The work keeps no state per key", ["shuffle"], "balance for free"),
     (
         "A key must stay whole, and\nload or workers change",
         ["partitioner"],
-        "moves few keys; on Spark apply_whole and rebalance",
+        "moves few keys; on Spark: apply_whole",
     ),
     ("A key must stay whole", ["hash", "potc", "on_greedy", "off_greedy"], "off_greedy where counts are known"),
     ("The hottest key is well under\none worker's share (p1 W << 1)", ["hash"], "nothing to repair"),
