@@ -235,6 +235,24 @@ def test_nested_columns_and_maps(spark: SparkSession) -> None:
     assert learned.where("error is null").count() == 500
 
 
+def other_way_round(batches: Batches) -> Batches:
+    for batch in batches:
+        yield batch.select(["b", "a"])
+
+
+@pytest.mark.parametrize("on_error", ["raise", "collect"])
+def test_columns_go_by_their_names_in_whatever_order_they_come(spark: SparkSession, on_error: str) -> None:
+    df = spark.range(50).selectExpr("id AS a", "-id AS b")
+    done = map_balanced(df, other_way_round, "a bigint, b bigint", W, "1", on_error=on_error)
+    assert done.where("a >= 0 AND b = -a").count() == 50
+
+
+def test_columns_of_other_types_are_refused_by_name(spark: SparkSession) -> None:
+    df = spark.range(50).selectExpr("concat('k', id) AS a", "id AS b")
+    with pytest.raises(Exception, match=r"function: must yield the types of the schema, a int64, b int64: "):
+        map_balanced(df, other_way_round, "a bigint, b bigint", W, "1", on_error="collect").collect()
+
+
 def test_names_that_repeat(spark: SparkSession) -> None:
     df = spark.range(300).selectExpr("id", "id AS x", "-id AS x")
 
