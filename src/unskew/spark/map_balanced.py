@@ -53,7 +53,7 @@ def map_balanced(
         and shows the row; to find that row, rows of the last batch may be done again. One that hangs, hangs the task,
         as everywhere in Spark: give it a time limit of its own, such as the timeout of a request.
     schema
-        Of what it yields: a DDL string or a StructType.
+        Of what it yields, whose columns may come in any order: a DDL string or a StructType.
     workers
         How many partitions, up to 10,000; partition w is worker w.
     cost
