@@ -12,7 +12,7 @@ from unskew.apps.samples import MENTIONS, TEXTS, TRADES, WAVES
 from unskew.apps.source import Source
 from unskew.apps.vwap import advance
 
-APPLICATIONS = ("vwap", "enrich")
+APPLICATIONS = ("wordcount", "naive-bayes", "decision-tree", "heavy-hitters", "vwap", "enrich")
 SAMPLES = {"texts": TEXTS, "trades": TRADES, "mentions": MENTIONS, "waves": WAVES}
 
 
@@ -145,6 +145,22 @@ MISTAKES = {
         ["enrich", "--scheme", "hash"],
         "scheme: must be one of learned, told, shuffle, since rows have no key here, not 'hash'",
     ),
+    "offline scheme": (["wordcount", "--scheme", "off_greedy"], "scheme: off_greedy cannot run on Spark; allowed are "),
+    "no scheme": (["wordcount", "--scheme", "gkp"], "scheme: 'gkp' is not known; allowed are "),
+    "no name": (
+        ["naive-bayes", "--scheme", "pkg(3)"],
+        "scheme: must be a name or NAME(parameter=value), not 'pkg(3)'; allowed are ",
+    ),
+    "scheme's parameter": (
+        ["wordcount", "--scheme", "pkg(choices=0)"],
+        "choices: must be an integer from 1 to 2147483647",
+    ),
+    "top": (["wordcount", "--top", 0], "top: must be an integer from 1 to 10000, not 0"),
+    "depth": (["decision-tree", "--depth", 0], "depth: must be an integer from 1 to 30, not 0"),
+    "bins": (["decision-tree", "--bins", 1], "bins: must be an integer from 2 to 1000, not 1"),
+    "counters": (["heavy-hitters", "--counters", 0], "counters: must be an integer from 1 to 10000000, not 0"),
+    "key": (["heavy-hitters", "--key", "a b"], "key: must be a name of letters, digits and underscores, not 'a b'"),
+    "no file to classify": (["naive-bayes", "--classify", "new.csv"], "path: there is no 'new.csv'"),
     "out is a file": (["vwap", "--out", "plain"], "out: 'plain' is a file; name a folder"),
     "out has files": (["vwap", "--out", "full"], "out: 'full' has files, all kept (mine.txt); add --force, or name"),
 }

@@ -1,6 +1,7 @@
 """What a run of an application is given: Spark, rows, workers, a scheme, and a folder for what it writes."""
 
 import shutil
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -79,8 +80,14 @@ class Job:
             df.unpersist()
             return
         failed: list[Exception] = []
+        at_work, ended = threading.Lock(), threading.Event()
 
-        def taking_note(rows: DataFrame, _: int) -> None:
+        def taking_note(rows: DataFrame, number: int) -> None:
+            with at_work:
+                if not ended.is_set():
+                    take(rows)
+
+        def take(rows: DataFrame) -> None:
             of = f" of {self.source.batches}" if self.source.batches else ""
             try:
                 if not rows.persist().isEmpty():
@@ -99,15 +106,18 @@ class Job:
         query = (writer if lasting else writer.trigger(availableNow=True)).start()
         try:
             query.awaitTermination(self.source.seconds if lasting else None)
+            while query.isActive and not self.batches_done:  # a slow machine gets its first micro-batch too
+                query.awaitTermination(1)
         except Exception:  # after Ctrl-C, nothing more is said to Spark
             query.stop()
             if failed:
                 raise failed[0] from None
             raise
+        with at_work:  # a micro-batch that has begun is finished, another one is not begun
+            ended.set()
         query.stop()
         if not self.batches_done:
-            why = f"seconds: no micro-batch ended within {self.source.seconds:g} s; add more" if lasting else None
-            raise InputError(why or f"path: {self.source.path!r} has no rows to read")
+            raise InputError(f"path: {self.source.path!r} has no rows to read")
 
     def records(self) -> list[BatchRecord]:
         """What was recorded of the micro-batches of a stream that was routed with ``Adaptive(job.checkpoint)``."""

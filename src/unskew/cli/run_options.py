@@ -55,7 +55,9 @@ Batches = Annotated[
 Rate = Annotated[
     int | None, typer.Option(help="They come from Spark's rate source, so many per second.", rich_help_panel=SAMPLE)
 ]
-Seconds = Annotated[float, typer.Option(help="With --rate: when to stop.", rich_help_panel=SAMPLE)]
+Seconds = Annotated[
+    float, typer.Option(help="With --rate: when to stop, after a micro-batch at least.", rich_help_panel=SAMPLE)
+]
 Out = Annotated[
     Path | None,
     typer.Option(help="The folder for the result and the page; by default a new one.", rich_help_panel=OUTPUT),
