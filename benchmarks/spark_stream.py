@@ -78,7 +78,7 @@ class Query:
         self._rows, self._number = folder / "rows", 0
         self._rows.mkdir(parents=True)
         reader = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", FILES)
-        built = build(reader.parquet(str(self._rows)), str(folder / "checkpoint"))
+        built = build(reader.parquet(f"{self._rows}/*"), str(folder / "checkpoint"))
         writer = built.writeStream.outputMode(mode).option("checkpointLocation", str(folder / "checkpoint"))
         writer = writer.foreachBatch(sink) if callable(sink) else writer.format(sink)
         self.query = writer.start()
@@ -86,12 +86,13 @@ class Query:
     def take(self, keys: np.ndarray[Any, np.dtype[np.int64]]) -> float:
         """Seconds of a micro-batch with these keys."""
         before = self._batches()
+        unfinished = self._rows.parent / "unfinished"
+        unfinished.mkdir()
         for part, some in enumerate(np.array_split(keys, FILES)):
-            path = self._rows / f".{part}.parquet"
+            path = unfinished / f"{part}.parquet"
             columns = {"key": some, "v": np.arange(len(some)) + self._number, "round": np.full(len(some), self._number)}
             pq.write_table(pa.table(columns), path)
-        for part in range(FILES):  # all at once, or nearly
-            os.rename(self._rows / f".{part}.parquet", self._rows / f"{self._number:06d}-{part}.parquet")
+        os.rename(unfinished, self._rows / f"{self._number:06d}")  # all at once
         self._number += 1
         self.query.processAllAvailable()
         time.sleep(0.3)  # for the listener, whose plan the next batch uses

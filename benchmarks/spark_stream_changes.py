@@ -9,7 +9,7 @@
 Batches are counted until the first that is balanced: 0 means that the change did no harm, 1 that one batch was uneven.
 Each plan is waited for before the next batch comes, and all numbers are counts of rows: no clock changes them.
 
-    python benchmarks/spark_stream_changes.py [--quick] [d] [e]
+    python benchmarks/spark_stream_changes.py [--quick] [--only SCHEME] [d] [e]
 """
 
 import argparse
@@ -72,10 +72,10 @@ def run(spark: SparkSession, folder: Path, build: Build, batches: list[Keys], la
     return [record.load for record in read_records(checkpoint, "route")]
 
 
-def part_d(folder: Path, quick: bool) -> Table:
+def part_d(folder: Path, quick: bool, only: str | None = None) -> Table:
     heads = ("max/mean by batch", "from the start", "new hot key", "ranked anew")
     table = Table("scheme", "mode", *heads, title=f"(d) {ROWS[quick]:,} rows per batch, W={W}")
-    names = [(name, mode) for name, entry in SCHEMES.items() for mode in entry.modes]
+    names = [(name, mode) for name, entry in SCHEMES.items() for mode in entry.modes if only in (None, name)]
     batches = [changing(batch, quick, 1.0, 0.1) for batch in range(BATCHES)]
     with local_spark(folder, SETTINGS) as spark:
         for number, (name, mode) in enumerate(names):
@@ -92,7 +92,7 @@ def count_rows(rows: pa.Table) -> pa.Table:
     return pa.table({"n": [len(rows)]})
 
 
-def part_e(folder: Path, quick: bool) -> Table:
+def part_e(folder: Path, quick: bool, only: str | None = None) -> Table:
     heads = ("max/least possible by window", "from the start", "new hot key", "ranked anew")
     table = Table("placed", *heads, title=f"(e) {ROWS[quick]:,} rows per window, whole keys, W={W}")
     batches = [changing(batch, quick, 0.8, 0.05) for batch in range(BATCHES)]
@@ -100,7 +100,7 @@ def part_e(folder: Path, quick: bool) -> Table:
     by_hash = [np.bincount(Router(Hash(W)).route(key_ids(keys)), minlength=W).max() for keys in batches]
     add_line(table, [most / must for most, must in zip(by_hash, least, strict=True)], "hash")
     with local_spark(folder, SETTINGS) as spark:
-        for name in (PLANNER, *ALGORITHMS):
+        for name in (each for each in (PLANNER, *ALGORITHMS) if only in (None, each)):
 
             def build(stream: DataFrame, chk: str, name: str = name) -> DataFrame:
                 windows = {"time": "ts", "window": "1 minute", "watermark": "0 seconds"}
@@ -122,11 +122,12 @@ PARTS = {"d": part_d, "e": part_e}
 def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--only", help="one scheme")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
     chosen = parser.parse_args(arguments)
     for name in chosen.parts or PARTS:
         with tempfile.TemporaryDirectory() as folder:
-            console.print(PARTS[name](Path(folder), chosen.quick))
+            console.print(PARTS[name](Path(folder), chosen.quick, chosen.only))
 
 
 if __name__ == "__main__":
