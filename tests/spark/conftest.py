@@ -11,7 +11,6 @@ from pyspark.sql import SparkSession
 # Of every Spark that a test starts, also in a process of its own: none lives long enough to earn its optimised code.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
-
 # Begun first, so that two processes which share the files end at about the same time.
 LONGEST = ["test_retry", "test_connect", "test_docs", "test_stream_aggregate", "test_stream_faults", "test_demo"]
 
@@ -25,7 +24,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    checkout = Path.cwd()
+    os.chdir(tmp_path_factory.mktemp("spark"))  # where Spark writes what has no folder in its name
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
@@ -34,9 +35,9 @@ def spark() -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "4")
         .config("spark.driver.memory", "2g")
-        .config("spark.driver.extraJavaOptions", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")  # it does not live long
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
+    os.chdir(checkout)
     yield session
     session.stop()
