@@ -7,7 +7,6 @@ from documents import ROOT
 from unskew.experiments.evaluation import Evaluation
 
 RESULTS = ROOT / "docs" / "papers" / "results"
-PENDING = {"deployments"}  # takes real time, and was never run on a quiet machine; so it has no results
 NAMES = sorted(path.stem for path in RESULTS.glob("*.json"))
 SOME_WHOLE = "-whole"
 

@@ -5,14 +5,13 @@ from dataclasses import replace
 
 import pytest
 
-from committed import NAMES, PENDING, RESULTS, SOME_WHOLE, committed, ids
+from committed import NAMES, RESULTS, SOME_WHOLE, committed, ids
 from documents import ROOT
 from unskew import __version__
 from unskew.cli.reproduce import PAPERS
 from unskew.experiments.claims import DIFFERS, MARKS, NOT_TESTABLE, READING, REPRODUCED, Claim, tally, verdict
 from unskew.experiments.evaluation import GRIDS, QUICK, WHOLE, WIDTH, Evaluation
 
-REPORTED = [paper for paper in PAPERS if paper not in PENDING]
 SOME = Evaluation(
     paper="pkg",
     title="Some paper, rerun",
@@ -94,7 +93,7 @@ def test_the_committed_page_is_what_the_command_wrote(name: str) -> None:
     assert (RESULTS / f"{name}.md").read_text(encoding="utf-8") == found.markdown()
 
 
-@pytest.mark.parametrize("paper", REPORTED)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_the_committed_results_are_those_of_this_version(paper: str) -> None:
     found = committed(paper)
     assert (found.paper, found.version) == (paper, __version__)
@@ -114,7 +113,7 @@ def test_figures_that_were_run_whole_are_some_of_the_paper(name: str) -> None:
     assert ids(found) == [claim.id for figure in found.experiments for claim in every.of(figure)]
 
 
-@pytest.mark.parametrize("paper", REPORTED)
+@pytest.mark.parametrize("paper", PAPERS)
 def test_the_findings_speak_of_claims_that_exist(paper: str) -> None:
     page = (ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8")
     named = re.findall(rf"\(results/({paper}(?:{SOME_WHOLE})?)\.md#([^)]+)\)", page)
@@ -124,7 +123,7 @@ def test_the_findings_speak_of_claims_that_exist(paper: str) -> None:
         assert {id for other, id in named if other == name} <= known
 
 
-@pytest.mark.parametrize("paper", ["pkg", "fish", "cg"])
+@pytest.mark.parametrize("paper", ["pkg", "fish", "cg", "deployments"])
 def test_the_findings_count_verdicts_as_the_results_do(paper: str) -> None:
     """By the whole grid where a figure was run whole, else by the quick one."""
     page = " ".join((ROOT / "docs" / "papers" / f"{paper}.md").read_text(encoding="utf-8").split())
@@ -139,9 +138,3 @@ def test_the_findings_count_verdicts_as_the_results_do(paper: str) -> None:
     total, reproduced, reading, differ = (int(number or 0) for number in numbers.groups())
     assert total == len(counted)
     assert [reproduced, reading, differ] == [counted.count(kind) for kind in (REPRODUCED, READING, DIFFERS)]
-
-
-@pytest.mark.parametrize("paper", sorted(PENDING))
-def test_what_is_pending_has_no_results(paper: str) -> None:
-    assert paper in PAPERS
-    assert not (RESULTS / f"{paper}.json").exists(), "it is not pending any more"

@@ -49,8 +49,9 @@ def checkpoint(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_records_come_back_as_they_were_written_and_damaged_ones_are_left_out(checkpoint: Path) -> None:
+def test_records_come_back_as_they_were_written_and_damaged_or_unfinished_ones_are_left_out(checkpoint: Path) -> None:
     (checkpoint / "unskew/route/batches/000000000008.json").write_text(RECORD.to_json()[:-9])
+    (checkpoint / "unskew/route/batches/.000000000009-1.unfinished.json").write_text(RECORD.to_json())
     assert names_in(checkpoint) == ["route"]
     assert [record.batch for record in read_records(checkpoint, "route")] == [6, 7]
     assert read_records(checkpoint, "route")[1] == RECORD

@@ -99,7 +99,7 @@ def names_in(checkpoint: Path) -> list[str]:
 def read_records(checkpoint: Path, name: str) -> list[BatchRecord]:
     """All records of one name, the oldest first."""
     found = []
-    for path in sorted((checkpoint / SIDE / name / BATCHES).glob("*.json")):
+    for path in sorted((checkpoint / SIDE / name / BATCHES).glob("[!.]*.json")):
         try:
             record = BatchRecord.from_json(path.read_text(encoding="utf-8", errors="replace"))
         except OSError:  # taken away meanwhile

@@ -63,7 +63,8 @@ def results(spark: SparkSession, checkpoint: Path) -> DataFrame:
 
 def records(checkpoint: Path) -> list[dict[str, Any]]:
     """What was recorded of each batch."""
-    return [json.loads(path.read_text()) for path in sorted((checkpoint / "unskew/route/batches").glob("*.json"))]
+    finished = (checkpoint / "unskew/route/batches").glob("[!.]*.json")
+    return [json.loads(path.read_text()) for path in sorted(finished)]
 
 
 def process(query: StreamingQuery, feed: Feed, checkpoint: Path, *tables: pa.Table) -> list[dict[str, Any]]:

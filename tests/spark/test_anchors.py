@@ -92,10 +92,11 @@ def test_rows_are_where_they_would_be_without_anchors(
 
 
 def test_anchors_are_cached_once_for_all_who_have_as_many_workers(refusable: SparkSession) -> None:
-    rows = refusable.range(100)
+    rows, workers = refusable.range(100), 13  # which no other test has
+    cached = set(refusable.sparkContext._jsc.getPersistentRDDs())
     for _ in range(3):
-        repartition(rows, "id", 5, Feedback(make("cg", 5), anchored=True)).count()
-    assert len(refusable.sparkContext._jsc.getPersistentRDDs()) == 1
+        repartition(rows, "id", workers, Feedback(make("cg", workers), anchored=True)).count()
+    assert len(set(refusable.sparkContext._jsc.getPersistentRDDs()) - cached) == 1
 
 
 def test_a_spark_that_places_tasks_by_their_rows_is_refused(refusable: SparkSession) -> None:
