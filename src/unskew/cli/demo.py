@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from unskew.spark import Timesheet
 
 LEAST_TUPLES = 20_000
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # halves what a minute of Spark costs on two cores
 LOOK = 0.2  # seconds between two looks at the workers
 
 
@@ -89,13 +88,11 @@ def demo(
 
 def _run(tuples: int, workers: int, row_cost: float, seed: int) -> tuple[Words, list[Outcome]]:
     """Make the stream, count it in each way on a local Spark, and check that the counts are the stream's."""
-    from unskew.spark import local_spark, require_java
+    from unskew.spark import QUICK_START, local_spark, require_java
 
     require_java()
-    settings = {
+    settings = QUICK_START | {
         "spark.master": f"local[{workers}]",  # as many workers at once as there are, however few the cores
-        "spark.driver.extraJavaOptions": QUICK_START,
-        "spark.python.daemon.module": "unskew.spark.prepared_daemon",
         "spark.sql.shuffle.partitions": str(FILES),
     }
     with tempfile.TemporaryDirectory(prefix="unskew-demo-") as folder, progress() as say:

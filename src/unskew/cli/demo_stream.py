@@ -21,7 +21,6 @@ from unskew.plots import COLOURS, new_figure
 BATCHES, ANEW = 8, 4  # micro-batches, and the one from which on other words are hot
 VOCABULARY, EXPONENT = 10_000, 1.2
 LABELS = ("hash", "adaptive")
-QUICK_START = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 
 
 def demo_stream(tuples: int, workers: int, row_cost: float, seed: int, out: Path, as_json: bool) -> None:
@@ -39,13 +38,11 @@ def demo_stream(tuples: int, workers: int, row_cost: float, seed: int, out: Path
 
 def _run(rows: int, workers: int, row_cost: float, seed: int) -> dict[str, list[BatchRecord]]:
     """The records of both queries. They get each batch one after the other, so that neither waits for the other."""
-    from unskew.spark import local_spark, require_java, sleeping_queries
+    from unskew.spark import QUICK_START, local_spark, require_java, sleeping_queries
 
     require_java()
-    settings = {
+    settings = QUICK_START | {
         "spark.master": f"local[{workers}]",
-        "spark.driver.extraJavaOptions": QUICK_START,
-        "spark.python.daemon.module": "unskew.spark.prepared_daemon",
         "spark.sql.streaming.pollingDelay": "200ms",
     }
     with tempfile.TemporaryDirectory(prefix="unskew-demo-") as name, progress() as say:

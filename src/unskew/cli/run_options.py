@@ -25,14 +25,6 @@ from unskew.page import fresh_path
 from unskew.registry import SCHEMES, lookup, make
 
 MOST_WORKERS = 256  # of a local Spark
-SETTINGS = {
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # starts fast
-    "spark.python.daemon.module": "unskew.spark.prepared_daemon",
-    "spark.sql.shuffle.partitions": "8",
-    "spark.sql.streaming.stateStore.providerClass": (
-        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
-    ),
-}
 SAMPLE, OUTPUT = "Where rows come from", "What is written"
 
 PathArgument = Annotated[
@@ -101,14 +93,16 @@ def start(name: str, options: Options, *, keyed: bool = True, asleep: bool = Fal
         if importlib.util.find_spec(package) is None:
             raise InputError(f"run: {package} is not installed; type: pip install 'unskew[{extra}]'")
     from unskew.apps.job import MODEL, PAGE, RESULT, Job
-    from unskew.spark import SPARK_ERRORS, local_spark
+    from unskew.spark import PROVIDER, QUICK_START, ROCKS, SPARK_ERRORS, local_spark
 
     application = importlib.import_module(f"unskew.apps.{name.replace('-', '_')}")
-    master = {"spark.master": f"local[{options.workers}]"} if asleep else {}
+    settings = QUICK_START | {"spark.sql.shuffle.partitions": "8", PROVIDER: ROCKS}
+    if asleep:
+        settings["spark.master"] = f"local[{options.workers}]"
     with tempfile.TemporaryDirectory(prefix="unskew-run-") as folder, progress() as say, ExitStack() as stack:
         scratch = Path(folder)
         job = Job(
-            lambda: stack.enter_context(local_spark(scratch, SETTINGS | master)),
+            lambda: stack.enter_context(local_spark(scratch, settings)),
             source,
             options.workers,
             scheme,

@@ -19,6 +19,7 @@ from unskew.spark.counting import Decay
 from unskew.spark.feedback import Feedback
 from unskew.spark.keys import key_id
 from unskew.spark.learned_costs import LearnedCosts
+from unskew.spark.local import QUICK_START as QUICK_START
 from unskew.spark.local import local_spark as local_spark
 from unskew.spark.local import require_java as require_java
 from unskew.spark.map_balanced import map_balanced
@@ -37,6 +38,8 @@ from unskew.spark.sessions import SPARK_ERRORS as SPARK_ERRORS
 from unskew.spark.sessions import session_on as session_on
 from unskew.spark.skew import skew_report
 from unskew.spark.streaming.adaptive import Adaptive
+from unskew.spark.streaming.merging import PROVIDER as PROVIDER
+from unskew.spark.streaming.merging import ROCKS as ROCKS
 from unskew.spark.streaming.sleeping import sleeping_queries as sleeping_queries
 from unskew.spark.streaming.watch import Watch, watch
 from unskew.spark.word_count import Timesheet as Timesheet
