@@ -24,9 +24,8 @@ demo: setup ## a skewed job on a local Spark: hash, round robin, PKG and unskew,
 
 .PHONY: test
 test: setup check ## style, types and all tests
-	$(BIN)/python -m pytest -q -n auto -m "not spark and not slow"
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n auto -m "not spark and not slow"
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not slow"
-	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q -n auto -m "not spark and not compiled and not once"
 
 .PHONY: soak
 soak: setup ## streams whose drivers and executors are killed, and twenty minutes of small batches (about 30 minutes)

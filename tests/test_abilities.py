@@ -138,7 +138,6 @@ def test_sources_of_a_round_start_evenly_spread(workers, sources):
     assert np.bincount(first, minlength=workers).max() <= np.ceil(sources / workers) + 1
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("scheme", "most"), [("shuffle", 2), ("random_two", 4)])
 def test_many_sources_wait_hardly_longer_than_one(scheme, most):
     """In step, 32 sources sent bursts: mean latencies of 14 and 33 services, where one source has 1 and 1.6."""

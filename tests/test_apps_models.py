@@ -119,7 +119,6 @@ def grown(points, labels, workers, **settings):
     return tree
 
 
-@pytest.mark.compiled
 def test_a_tree_is_as_accurate_as_that_of_scikit_learn():
     """Both of depth 4. Thresholds come from histograms of 32 bins, not from all values: a little is lost."""
     from sklearn.tree import DecisionTreeClassifier
@@ -136,7 +135,6 @@ def test_a_tree_is_as_accurate_as_that_of_scikit_learn():
         assert accuracy > theirs - 0.03, f"{workers} workers: {accuracy:.3f}, scikit-learn {theirs:.3f}"
 
 
-@pytest.mark.compiled
 def test_features_of_a_row_come_one_after_the_other_so_that_pkg_can_balance_them():
     features = [f"x{i}" for i in range(21)]
     batch = WAVES.rows(np.arange(500), 0).combine_chunks().to_batches()[0]
@@ -213,7 +211,6 @@ def test_class_counts_merge_in_any_order(parts):
 # ---------------------------------------------------------------- heavy hitters
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("scheme", "terms"), [("hash", 1), ("pkg", 2), ("shuffle", 8)])
 def test_the_error_has_one_term_by_hash_two_under_pkg_and_one_per_worker_in_turn(scheme, terms):
     keys = MENTIONS.rows(np.arange(20_000), 0)["entity"].to_pylist()

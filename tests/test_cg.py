@@ -114,7 +114,6 @@ def test_until_something_moves_a_key_with_room_goes_where_hash_sends_it():
     assert everywhere.tolist() == Router(make("hash", 7)).route(keys).tolist()
 
 
-@pytest.mark.compiled
 def test_cg_fig_6_porc_lies_between_key_grouping_and_shuffle_grouping():
     """Ten workers of ten virtual ones; imbalance and replicas by the assignment to virtual workers."""
     stream = zipf(20_000, 2000, 1.2)
@@ -260,7 +259,6 @@ def share_of(result, before, workers):
     return got[workers].sum() / got.sum()
 
 
-@pytest.mark.compiled
 def test_cg_fig_9_equal_workers_at_80_percent_stay_as_they_are():
     unmoved, moved = run(
         [make("cg", 10, window=1e12), make("cg", 10, window=10.0)], queues=Queues(utilisation=0.8, capacity=20.0)
@@ -270,7 +268,6 @@ def test_cg_fig_9_equal_workers_at_80_percent_stay_as_they_are():
     assert abs(moved.replicas - unmoved.replicas) < 0.03 * unmoved.replicas  # at most few moves
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("virtual", [10, 50])
 def test_cg_fig_10_three_workers_of_ten_five_times_as_fast_get_what_they_can_do(virtual):
     """Their share is 15/22; hash and shuffle give 3/10 and let queues grow without end."""
@@ -285,7 +282,6 @@ def test_cg_fig_10_three_workers_of_ten_five_times_as_fast_get_what_they_can_do(
     assert whole.longest_queue == half.longest_queue  # the worst is over in the first half
 
 
-@pytest.mark.compiled
 def test_cg_fig_13_it_recovers_within_a_hundred_windows_when_other_workers_become_the_fast_ones():
     queues = Queues(utilisation=0.8, capacity=[50.0] * 3 + [10.0] * 7)
     event = "t=20k capacity 0-6:10, 7-9:50"
@@ -295,7 +291,6 @@ def test_cg_fig_13_it_recovers_within_a_hundred_windows_when_other_workers_becom
     assert share_of(later, settled, [7, 8, 9]) == pytest.approx(15 / 22, abs=0.06)
 
 
-@pytest.mark.compiled
 def test_several_sources_each_with_a_map_of_its_own_even_out_too():
     queues = Queues(utilisation=0.8, capacity=[50.0] * 3 + [10.0] * 7)
     scheme = make("cg", 10, virtual=20, window=2.0)
@@ -436,7 +431,6 @@ def test_there_must_be_a_virtual_worker_for_each_worker():
     assert held(source) == [1, 1, 1, 1]
 
 
-@pytest.mark.compiled
 def test_events_of_the_simulator():
     queues = Queues(utilisation=0.7, capacity=20.0)
     (result,) = run([make("cg", 5, window=1.0)], tuples=20_000, queues=queues, events=["t=5k add 2", "t=10k crash 1"])

@@ -354,7 +354,6 @@ def test_a_stream_that_is_too_short_to_settle_is_not_judged(data: Path) -> None:
 # ---------------------------------------------------------------- PoRC's bound, on every stream of the grid
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("bins", [10, 100, 1000])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
 def test_porc_is_within_its_bound_at_every_moment_on_every_stream(data: Path, bins: int, epsilon: float) -> None:
@@ -384,7 +383,6 @@ def _load_after(chosen: Any, bins: int) -> Any:
 # ---------------------------------------------------------------- a tiny run of everything
 
 
-@pytest.mark.compiled
 @pytest.mark.usefixtures("short")
 @pytest.mark.parametrize("experiment", PAPER.experiments, ids=lambda experiment: experiment.name)
 def test_a_tiny_run_has_claims_rules_and_pictures(experiment: Experiment, data: Path, tmp_path: Path) -> None:

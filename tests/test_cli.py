@@ -70,7 +70,6 @@ def test_schemes_lists_paper_parameters_and_use_of_every_scheme(run):
     assert "choices=2" in table.out
 
 
-@pytest.mark.compiled
 def test_the_command_runs_as_a_program_of_its_own():
     program = [sys.executable, "-c", "from unskew.cli import main; main()"]
     done = subprocess.run([*program, "simulate", "--scheme", "gkp"], capture_output=True, text=True, check=False)
@@ -239,7 +238,6 @@ def test_a_terminal_with_ascii_only_gets_plain_bars(run, monkeypatch, options):
     assert "hash |" in shown or json.loads(shown)["scheme"] == "hash"
 
 
-@pytest.mark.compiled
 def test_output_is_the_same_in_another_process_under_another_hash_seed(run):
     arguments = ["simulate", "--scheme", "pkg", "--scheme", "off_greedy", "--stream", STREAM, "--seed", "5", "--json"]
     here = run(*arguments).json_lines

@@ -83,7 +83,6 @@ def test_where_a_growing_state_is_given_room_never_changes_an_answer(name, monke
     assert router_of(name, 10, stream).route(stream).tolist() == expected.tolist()
 
 
-@pytest.mark.compiled
 @every_scheme
 def test_a_million_workers_are_all_right_or_refused_beforehand(name):
     """A scheme whose state would be too large says how many workers it allows, and they are all right."""

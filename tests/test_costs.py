@@ -162,7 +162,6 @@ def test_a_worker_of_half_the_capacity_takes_twice_as_long(factor):
     assert times[factor] == pytest.approx(times[1.0] / factor)
 
 
-@pytest.mark.compiled
 def test_utilisation_is_work_over_time():
     """Section V-A: at a share of 1 the tuples bring as much work as all workers can do."""
     (result,) = simulate(Costed(), [make("shuffle", 5)], queues=Queues(utilisation=1.0))

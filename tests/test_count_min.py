@@ -65,7 +65,6 @@ def test_functions_depend_on_the_seed_alone():
     assert (universal_functions(4, seed=3) != universal_functions(4, seed=4)).all()
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("cells", [2, 7, 54, 64])
 def test_two_keys_share_a_cell_with_a_probability_of_one_in_the_number_of_cells(cells):
     """Over 20,000 functions and pairs of keys that differ in one bit, in one half, or everywhere: 5 standard errors."""
@@ -92,7 +91,6 @@ def test_the_estimate_is_never_under_the_true_sum(stream, numbers, shape):
         assert (estimates(sketch, SOME_KEYS) >= true).all()
 
 
-@pytest.mark.compiled
 @any_stream
 def test_the_estimate_is_within_its_bound_with_its_probability(stream):
     """Of 300 draws of the functions, at most the share e^-r may fail for any key, but for 4 standard errors."""

@@ -91,7 +91,6 @@ def test_a_head_of_nothing_needs_two_choices_and_one_key_all_workers():
     assert fan_out(np.ones(1), 0.0, 10, 1e-4) == 10
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("exponent", "expected"), [(1.0, 12), (1.4, 43), (2.0, 95)])
 def test_a_live_router_finds_about_the_choices_of_the_true_shares(exponent, expected):
     router = Router(make("d_choices", 100))
@@ -121,7 +120,6 @@ def test_uniform_keys_are_routed_as_by_pkg(name, workers):
 
 
 @BOTH
-@pytest.mark.compiled
 @pytest.mark.parametrize("counters", [0, 100, 1000])
 @pytest.mark.parametrize("workers", [50, 100, 200])
 def test_few_counters_never_make_every_tuple_hot(name, workers, counters):
@@ -221,7 +219,6 @@ def test_w_choices_sends_the_head_to_the_least_loaded_worker():
 # ---------------------------------------------------------------- balance and its cost
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("workers", [10, 100])
 def test_strong_skew_is_balanced_with_far_fewer_replicas_than_shuffle(workers):
     """Zipf 1.4 with 10,000 keys: a public implementation has 1.00 to 1.06 for D-Choices and 1.00 for W-Choices."""
@@ -236,7 +233,6 @@ def test_strong_skew_is_balanced_with_far_fewer_replicas_than_shuffle(workers):
 
 
 @BOTH
-@pytest.mark.compiled
 def test_mild_skew_that_pkg_balances_costs_hardly_more_replicas(name):
     stream = zipf(500_000, 100_000, 0.8)
     chosen, by_pkg = route(name, stream, 20), route("pkg", stream, 20)
@@ -315,7 +311,6 @@ def test_a_key_of_the_head_has_more_workers_than_two(name):
     assert len(homes[Counter(stream.tolist()).most_common(1)[0][0]]) > 5
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["d_choices", "w_choices"])
 def test_a_probe_after_workers_changed_does_not_send_everything_to_one(name):
     stream = Zipf(1.4, 1000, 112_000)

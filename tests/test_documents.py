@@ -15,7 +15,6 @@ WITHOUT_SPARK = [words[1:] for words in commands("README.md") if words[0] == "un
 
 
 @pytest.mark.parametrize("arguments", WITHOUT_SPARK, ids=lambda words: words[0])
-@pytest.mark.compiled
 def test_the_commands_of_the_readme_run(arguments, capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     pa.parquet.write_table(pa.table({"key": ["a", "b", "a"]}), "keys.parquet")
@@ -25,7 +24,6 @@ def test_the_commands_of_the_readme_run(arguments, capsys, monkeypatch, tmp_path
     assert outcome.out
 
 
-@pytest.mark.compiled
 def test_the_numbers_of_the_readme_are_those_of_its_command(capsys, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     (arguments,) = [words for words in WITHOUT_SPARK if "balance.png" in words]
@@ -47,7 +45,6 @@ MEASURED = list(zip(commands("docs/choosing.md"), tables_after_commands("docs/ch
 
 
 @pytest.mark.parametrize(("words", "table"), MEASURED, ids=lambda part: part[-1] if isinstance(part[0], str) else "")
-@pytest.mark.compiled
 def test_the_numbers_of_choosing_are_those_of_its_commands(words, table, capsys, monkeypatch):
     runs = {run["scheme"]: run for run in runner(capsys, monkeypatch)(*words[1:], "--json").json_lines}
     head, *rows = table
@@ -62,7 +59,6 @@ OF_PAGES = [words for page in PAGES for words in commands(str(page)) if words[0]
 
 
 @pytest.mark.parametrize("words", OF_PAGES, ids=lambda words: words[-3])
-@pytest.mark.compiled
 def test_the_commands_on_the_pages_of_schemes_run(words, capsys, monkeypatch):
     assert runner(capsys, monkeypatch)(*words[1:]).status == 0
 

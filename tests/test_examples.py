@@ -35,7 +35,6 @@ def public_objects():
                 yield pytest.param(found, id=f"{package}.{name}")
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ["unskew", *MODULES])
 def test_examples_print_what_they_say(name):
     for found in examples_of(name):

@@ -114,7 +114,6 @@ def test_a_grid_without_real_streams_says_that_they_are_absent() -> None:
     assert all("absent" in claim.why for claim in found)
 
 
-@pytest.mark.compiled
 def test_section_5_is_reproduced_from_the_seeds_alone() -> None:
     outcomes = run(section5.jobs(settings()))
     verdicts = {finding.id: finding.verdict for finding in section5.claims(outcomes, settings())}
@@ -125,7 +124,6 @@ def test_section_5_is_reproduced_from_the_seeds_alone() -> None:
     }
 
 
-@pytest.mark.compiled
 def test_the_bound_of_section_5_holds_on_a_skewed_stream() -> None:
     jobs = [
         Job("fig7", f"K=1000 z={z}", Zipf(z, 1000, 50_000), tuple(map(PartialKey, (5, 10, 50, 100))))
@@ -153,7 +151,6 @@ def _first(stream: Stream, tuples: int) -> Stream:
     return replace(stream, tuples=tuples) if isinstance(stream, Generated) else stream  # type: ignore[call-arg]
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("experiment", PAPER.experiments, ids=lambda experiment: experiment.name)
 def test_a_stand_in_is_never_shown_without_saying_so(experiment: Experiment, tiny: tuple[Settings, Outcomes]) -> None:
     chosen, outcomes = tiny[0], tiny[1].where(experiment=experiment.name)
@@ -169,7 +166,6 @@ def test_a_stand_in_is_never_shown_without_saying_so(experiment: Experiment, tin
             assert not re.search(r"\b(WP|TW|CT|LJ)\b(?! \(stand-in, first 2k of )", shown_there), part
 
 
-@pytest.mark.compiled
 def test_the_committed_results_have_all_claims_in_order(tiny: tuple[Settings, Outcomes]) -> None:
     found = evaluate(PAPER, tiny[0], PAPER.experiments, tiny[1])
     assert ids(committed("pkg")) == ids(found)
@@ -197,7 +193,6 @@ def test_numbers_are_shown_as_the_paper_prints_them() -> None:
     assert median([4.0, 1.0, 3.0, 2.0]) == 2.0
 
 
-@pytest.mark.compiled
 def test_a_report_has_every_file(tmp_path: Path) -> None:
     experiment = PAPER.chosen(["section5"])[0]
     outcomes = run([job._replace(stream=Zipf(0, 100, 10_000)) for job in experiment.jobs(settings())])

@@ -42,7 +42,6 @@ def fewest_replicas(stream, workers):
     return np.maximum(1, np.ceil(counts * workers / len(stream))).sum()
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("workers", [2, 10, 50, 100])
 @pytest.mark.parametrize("z", list(SKEWED))
 def test_the_busiest_worker_is_within_a_hundredth_of_the_mean_at_the_fewest_replicas(z, workers):
@@ -53,7 +52,6 @@ def test_the_busiest_worker_is_within_a_hundredth_of_the_mean_at_the_fewest_repl
     assert len(plan.hot_keys) <= MOST_HOT_KEYS
 
 
-@pytest.mark.compiled
 def test_cold_keys_are_moved_whole_where_they_alone_are_uneven():
     stream, workers = uniform(100_000, 1000), 8
     hot = measured(stream).hot(workers)
@@ -71,7 +69,6 @@ def test_no_more_keys_are_taken_up_than_needed():
     assert 0 < max(ranks) < 100
 
 
-@pytest.mark.compiled
 def test_what_keys_that_were_not_measured_do_to_their_homes_is_evened_out():
     stream, workers = SKEWED[0.8], 50
     assert level(make_plan("fanout", workers, measured(stream, 500)), stream) > 1.03

@@ -97,7 +97,6 @@ def test_a_csv_longer_than_a_block_is_read_to_its_end(table, monkeypatch):
     assert keys_of(File(table(text, ".csv"), key="v")) == [f"{i}\n{i}" for i in range(500)]
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("suffix", [".parquet", ".csv", ".txt"])
 def test_a_key_of_ten_megabytes_is_a_key(tmp_path, suffix):
     long, path = "x" * 10_000_000, tmp_path / f"long{suffix}"

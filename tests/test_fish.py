@@ -107,7 +107,6 @@ def turn_of_fortune(before, after):
     return rest
 
 
-@pytest.mark.compiled
 def test_a_key_that_becomes_hot_is_spread_within_an_epoch_and_for_life_it_is_not():
     """After 200 epochs of another hot key, counts for life leave the new one narrow where recent counts do not."""
     stream = turn_of_fortune(100_000, 3000)
@@ -295,7 +294,6 @@ def test_faster_workers_get_more():
     assert got == pytest.approx([200, 200, 100, 100], abs=2)
 
 
-@pytest.mark.compiled
 def test_fish_fig_16_without_heuristic_assignment_it_takes_longer_if_half_of_the_workers_are_twice_as_fast():
     """An equal share for all takes 8/6 = 1.33 times as long as one by capacity; 1.25 allows for the first interval."""
     queues = Queues(utilisation=1.0, capacity=[20.0] * 4 + [10.0] * 4)
@@ -304,7 +302,6 @@ def test_fish_fig_16_without_heuristic_assignment_it_takes_longer_if_half_of_the
     assert unaware.makespan > 1.25 * aware.makespan
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("event", ["t=10k add", "t=10k remove 3"])
 def test_fish_fig_17_a_ring_saves_replicas_when_a_worker_comes_or_goes(event):
     schemes = [make("fish", 16, virtual_nodes=virtual_nodes) for virtual_nodes in (128, 0)]
@@ -422,7 +419,6 @@ def test_a_state_of_a_longer_epoch_is_refused():
         Router(make("fish", 4, epoch=100), source.state)
 
 
-@pytest.mark.compiled
 def test_with_large_epochs_and_sketches_a_flat_stream_is_hardly_split():
     stream = uniform(400_000, 10_000)
     pairs = [

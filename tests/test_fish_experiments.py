@@ -247,7 +247,6 @@ def test_the_memory_of_shuffling_is_as_expected() -> None:
 # ---------------------------------------------------------------- a tiny run of everything
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("experiment", PAPER.experiments, ids=lambda experiment: experiment.name)
 def test_a_tiny_run_has_claims_rules_and_pictures(
     experiment: Experiment, data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

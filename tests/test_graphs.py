@@ -63,7 +63,6 @@ def data_set(name):
     return str(path)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("name", "tuples", "keys", "p1"),
     [
@@ -81,7 +80,6 @@ def test_a_real_stream_has_the_tuples_keys_and_p1_of_its_readme(name, tuples, ke
     assert counted.counts[0] / counted.tuples == pytest.approx(p1, abs=0.00006)
 
 
-@pytest.mark.compiled
 def test_slashdot_has_the_papers_p1_by_nodes_and_a_smaller_one_by_tuples():
     """PKG paper, Table 1: p1 of SL1 is 3.11 %, the largest in-degree over the number of nodes."""
     counted = count_keys(Graph(data_set("slashdot0902_edges")))
@@ -90,7 +88,6 @@ def test_slashdot_has_the_papers_p1_by_nodes_and_a_smaller_one_by_tuples():
     assert counted.counts[0] / counted.tuples == pytest.approx(0.0027, abs=0.0001)
 
 
-@pytest.mark.compiled
 def test_slashdot_shuffled_is_routed_as_well_as_in_file_order_and_better_than_by_hash():
     path = data_set("slashdot0902_edges")
     schemes = [make("hash", 10), make("pkg", 10)]

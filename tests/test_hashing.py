@@ -74,7 +74,6 @@ def test_odd_keys_hash_as_on_spark():
     assert key_ids(text).tolist() == naive_ids(text)
 
 
-@pytest.mark.compiled
 def test_a_string_of_10_mb_hashes_as_on_spark():
     key = "skewed 数 " * (10 * 2**20 // 11) + "!"
     assert key_ids([key, "a"]).tolist() == naive_ids([key, "a"])

@@ -34,13 +34,11 @@ def after(seconds):
 
 
 @pytest.mark.parametrize("seconds", [0.3, 4.0], ids=["while importing", "while routing"])
-@pytest.mark.compiled
 def test_simulate_stops_in_one_line(tmp_path, seconds):
     stopped = interrupt(tmp_path, ["simulate", "--stream", ENDLESS, "--plot", "p.png"], after(seconds))
     assert stopped == (130, "", "unskew: stopped\n", [], "")
 
 
-@pytest.mark.compiled
 def test_route_leaves_no_half_written_file(tmp_path):
     table = pa.table({"key": pa.array(range(4_000_000))})
     pa.parquet.write_table(table, tmp_path / "keys.parquet")

@@ -81,7 +81,6 @@ def compiled_in(folder):
 # ---------------------------------------------------------------- a scheme in a file of the user's own
 
 
-@pytest.mark.compiled
 def test_a_users_scheme_is_cached_and_compiled_again_when_its_file_changes(tmp_path, cache):
     copy_package(tmp_path)  # whose sources nobody edits between two runs
     file = tmp_path / "mine.py"
@@ -101,6 +100,16 @@ def test_a_users_scheme_routes_without_the_compiler(tmp_path):
     assert run(ROUTE_MINE, tmp_path, NUMBA_DISABLE_JIT="1") == (str([3] * 20), 0)
 
 
+def test_with_bounds_checked_an_index_out_of_range_is_an_error_and_the_cache_keeps_both_apart(tmp_path, cache):
+    (tmp_path / "mine.py").write_text(SCHEME.replace("return 3", "return 3 if key == key else state.nothing[7]"))
+    settings = {"NUMBA_CACHE_DIR": str(cache)}
+    for checked, hits in (("0", 0), ("1", 0), ("0", 1), ("1", 1)):
+        assert run(ROUTE_MINE, tmp_path, NUMBA_BOUNDSCHECK=checked, **settings) == (str([3] * 20), hits)
+    (tmp_path / "mine.py").write_text(SCHEME.replace("return 3", "return state.nothing[7]"))
+    with pytest.raises(AssertionError, match="IndexError: index is out of bounds"):
+        run(ROUTE_MINE, tmp_path, NUMBA_BOUNDSCHECK="1", **settings)
+
+
 HELPER = """
 import numpy as np
 from unskew.kernels import kernel
@@ -114,7 +123,6 @@ def helped():
 """
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("imported", "used"),
     [
@@ -134,7 +142,6 @@ def test_a_users_scheme_is_compiled_again_when_a_helper_in_another_file_changes(
     assert run(ROUTE_MINE, tmp_path, **settings)[0] == str([6] * 20)
 
 
-@pytest.mark.compiled
 def test_a_scheme_typed_at_the_prompt_routes(tmp_path, cache):
     code = SCHEME + ROUTE.format(scheme="Mine(10)")
     assert run(code, tmp_path, NUMBA_CACHE_DIR=str(cache)) == (str([3] * 20), 0)
@@ -143,7 +150,6 @@ def test_a_scheme_typed_at_the_prompt_routes(tmp_path, cache):
 # ---------------------------------------------------------------- the project's own kernels
 
 
-@pytest.mark.compiled
 def test_no_stale_decision_when_a_helper_of_the_project_changes(tmp_path, cache):
     """Numba alone would serve the old loop: the file of the loop, pkg.py, has not changed."""
     copy_package(tmp_path)
@@ -159,7 +165,6 @@ def test_no_stale_decision_when_a_helper_of_the_project_changes(tmp_path, cache)
     assert after == run(ROUTE_PKG, tmp_path, NUMBA_DISABLE_JIT="1")[0]
 
 
-@pytest.mark.compiled
 def test_a_change_in_a_file_that_no_kernel_reaches_compiles_nothing_again(tmp_path, cache):
     copy_package(tmp_path)
     settings = {"NUMBA_CACHE_DIR": str(cache)}
@@ -283,7 +288,6 @@ def test_the_fingerprint_changes_with_the_fields_of_the_named_tuples_that_a_kern
     assert len(made) == 3
 
 
-@pytest.mark.compiled
 def test_no_stale_field_when_the_fields_of_a_state_change_places(tmp_path, cache):
     """`field` is compiled for a class of another file. Numba tells the class by its name, not by its fields."""
     (tmp_path / "field.py").write_text("from unskew.kernels import kernel\n@kernel\ndef left(x):\n    return x.left\n")
@@ -305,7 +309,6 @@ def test_a_kernel_that_is_partly_in_no_file_has_no_fingerprint(fingerprints):
     assert kernel_cache.fingerprint(sys.modules["near"].makes_a_pair) is not None
 
 
-@pytest.mark.compiled
 def test_code_that_runs_while_its_file_is_edited_is_not_taken_for_that_of_the_edited_file(tmp_path, cache):
     file = tmp_path / "edited.py"
     text = "from unskew.kernels import kernel\n@kernel\ndef number():\n    return 1\n"
@@ -320,7 +323,6 @@ def test_code_that_runs_while_its_file_is_edited_is_not_taken_for_that_of_the_ed
 # ---------------------------------------------------------------- where the cache is
 
 
-@pytest.mark.compiled
 def test_the_cache_is_where_numba_cache_dir_says_and_nowhere_else(tmp_path, cache):
     home = tmp_path / "home"
     home.mkdir()
@@ -332,7 +334,6 @@ def test_the_cache_is_where_numba_cache_dir_says_and_nowhere_else(tmp_path, cach
     assert compiled_in(tmp_path / "__pycache__") == set()
 
 
-@pytest.mark.compiled
 def test_without_numba_cache_dir_the_cache_is_the_users(tmp_path, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     (tmp_path / "mine.py").write_text(SCHEME)
@@ -340,7 +341,6 @@ def test_without_numba_cache_dir_the_cache_is_the_users(tmp_path, monkeypatch):
     assert "mine.route_mine" in compiled_in(tmp_path / "xdg" / "unskew")
 
 
-@pytest.mark.compiled
 def test_where_the_users_cache_cannot_be_written_a_private_temporary_folder_is(tmp_path, monkeypatch):
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     (tmp_path / "mine.py").write_text(SCHEME)
@@ -352,7 +352,6 @@ def test_where_the_users_cache_cannot_be_written_a_private_temporary_folder_is(t
     assert all(folder.stat().st_mode & 0o077 == 0 for folder in private.iterdir())
 
 
-@pytest.mark.compiled
 def test_where_no_cache_can_be_written_kernels_are_compiled_in_memory(tmp_path):
     (tmp_path / "mine.py").write_text(SCHEME)
     (tmp_path / "file").write_text("a file is no folder, even for root")
@@ -368,7 +367,6 @@ def test_the_users_numba_setting_is_left_alone():
     assert doubled(4) == 8
 
 
-@pytest.mark.compiled
 def test_a_user_without_a_home_gets_the_temporary_folder(tmp_path, monkeypatch):
     for name in ("HOME", "XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)

@@ -103,7 +103,6 @@ def test_several_counters_are_those_of_the_twin_and_cover_the_history(numbers, w
     assert memory(sketch) == held
 
 
-@pytest.mark.compiled
 def test_the_past_is_forgotten():
     sketch = new_sketch(0.001, 10_000)
     count_keys(sketch, zipf(50_000, 100, seed=1))

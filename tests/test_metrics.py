@@ -172,7 +172,6 @@ def test_one_key_is_on_the_workers_that_its_scheme_gives_it(name):
     assert result.replicas == expected.get(name, result.replicas)
 
 
-@pytest.mark.compiled
 @every_scheme
 def test_a_million_workers_are_all_right(name):
     scheme = widest(name)

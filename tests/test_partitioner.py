@@ -134,7 +134,6 @@ def test_a_simulation_replans_every_so_many_tuples_and_counts_what_moves(algorit
     assert result.replans > 0
 
 
-@pytest.mark.compiled
 def test_drifting_keys_are_followed():
     stream = Drift(0.9, 2000, 100_000, every=20_000, step=200)
     kept = Partitioner(8, history=10_000, every=2000, error=1e-3)

@@ -72,7 +72,6 @@ def test_arcs_are_a_table_by_the_high_bits_of_a_hash_that_spark_has():
     assert function.look_up(SOME_KEYS).tolist() == [table[at >> 18] for at in position]
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("cold", ["ring", "arcs"])
 @given(names=names_of_workers, new=st.integers(0, 2**40), virtual=st.integers(1, 30))
 @settings(max_examples=30)
@@ -103,7 +102,6 @@ def test_an_arc_belongs_to_the_worker_at_its_beginning(position, names, arcs):
     assert inside == ring.node_worker[node_at(ring, begin)]
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("cold", "most"), [("ring", 1.1), ("arcs", 1.15), ("home", 1.02)])
 def test_keys_without_an_entry_are_spread_evenly(cold, most):
     chosen = PartitionFunction(10, cold=cold).look_up(ids(np.arange(200_000)))
@@ -283,7 +281,6 @@ def test_readj_stops_where_two_workers_have_the_highest_load_and_two_the_lowest(
     assert np.bincount(function.placed).tolist() == [7, 13, 13, 7]
 
 
-@pytest.mark.compiled
 @any_algorithm
 def test_workers_may_come_and_go_in_any_number(algorithm):
     frequencies = zipf(2000)
@@ -295,7 +292,6 @@ def test_workers_may_come_and_go_in_any_number(algorithm):
         function = after
 
 
-@pytest.mark.compiled
 @any_algorithm
 def test_frequencies_may_change_while_workers_stay(algorithm):
     before = construct(PartitionFunction(1), zipf(2000), 8, algorithm=algorithm)
@@ -305,7 +301,6 @@ def test_frequencies_may_change_while_workers_stay(algorithm):
     assert set(after.key_ids.tolist()) != set(before.key_ids.tolist())
 
 
-@pytest.mark.compiled
 @any_algorithm
 def test_balances_better_than_hashing_for_little_more_migration(algorithm):
     """As in the paper: several hash functions (sets of keys), ten workers, one more each time."""

@@ -57,7 +57,6 @@ def test_other_frequencies_are_refused():
         place_whole(4, {})
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("name", ALGORITHMS)
 def test_plans_of_the_constructions_keep_every_key_whole(name):
     frequencies = measured(zipf(40_000, 400, 0.8), 8)
@@ -85,7 +84,6 @@ def test_what_is_level_already_is_kept(cold):
     assert move_whole(function, 8, frequencies) is function
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("algorithm", [None, "scan"])
 def test_a_worker_that_joins_gets_its_share_and_all_are_level(algorithm):
     """A threshold that tracks few keys would leave the others as uneven as their hash."""
@@ -97,7 +95,6 @@ def test_a_worker_that_joins_gets_its_share_and_all_are_level(algorithm):
     assert len(after.key_ids) <= 2000
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("workers", [1, 5, 8, 12])
 def test_popularity_and_workers_may_change_together(workers):
     frequencies = measured(zipf(200_000, 5000, 0.8), workers)

@@ -118,7 +118,6 @@ def test_every_message_and_every_latency_is_the_twins(case):
     check(*run_both(**case))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("sources", [1, 3])
 @pytest.mark.parametrize("delay", [0.0, 3.5, 300.0])
 def test_a_longer_run_is_the_twins_too(delay, sources):
@@ -132,7 +131,6 @@ def test_a_longer_run_is_the_twins_too(delay, sources):
     assert naive_posg.RUN in twin.states or delay > 100  # there are 750 s in all
 
 
-@pytest.mark.compiled
 @given(cut=st.integers(1, 700))
 @settings(max_examples=10)
 def test_cutting_the_stream_changes_no_message(cut):
@@ -156,7 +154,6 @@ def test_bounded_queues_give_the_same_answer_however_the_stream_is_cut(delay):
     assert len(results[0][0]) > 20
 
 
-@pytest.mark.compiled
 @given(moment=st.integers(50, 350), cut=st.integers(1, 400))
 @settings(max_examples=15)
 def test_replies_are_heard_before_an_event_that_comes_after_them(moment, cut):
@@ -172,7 +169,6 @@ def test_replies_are_heard_before_an_event_that_comes_after_them(moment, cut):
     assert results[0] == results[1]
 
 
-@pytest.mark.compiled
 def test_decisions_with_messages_are_those_of_the_last_release():
     """The golden file has no messages. A change here means that users' tuples move: flag it in CHANGELOG.md."""
     stream = Costed(z=1.0, keys=200, tuples=6000, values=16)
@@ -187,7 +183,6 @@ def test_decisions_with_messages_are_those_of_the_last_release():
 # ---------------------------------------------------------------- RUN is reached
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("windows", [0, 0.001, 0.1, 0.5, 1, 1.5, 2, 2.5, 4, 8])
 def test_run_is_reached_however_slow_the_feedback_is(phases, windows):
     """Public code of this paper drops replies that come while requests are being sent, and never leaves WAIT ALL. A
@@ -206,7 +201,6 @@ def test_run_is_reached_however_slow_the_feedback_is(phases, windows):
     assert first.time >= delay
 
 
-@pytest.mark.compiled
 def test_run_is_reached_with_one_worker(phases):
     simulate(
         Costed(z=1.0, keys=200, tuples=3000, values=16), [make("posg", 1, window=64)], queues=Queues(utilisation=1.0)
@@ -410,7 +404,6 @@ def test_a_worker_may_reply_and_tell_after_the_same_tuple():
 # ---------------------------------------------------------------- what it is for
 
 
-@pytest.mark.compiled
 def test_a_slow_worker_gets_less_work():
     """One g_i per worker: the third is half as fast, and tables tell so."""
     queues = Queues(utilisation=0.9, capacity="0-1:1, 2:0.5")
@@ -423,7 +416,6 @@ def test_a_slow_worker_gets_less_work():
     assert posg.work[2] < 0.7 * posg.work[0]
 
 
-@pytest.mark.compiled
 def test_a_worker_that_becomes_slow_is_noticed():
     queues = Queues(utilisation=0.8)
     events = ["t=8000 capacity 0:0.4"]
@@ -436,7 +428,6 @@ def test_a_worker_that_becomes_slow_is_noticed():
     assert posg.latency_mean < shuffle.latency_mean / 3
 
 
-@pytest.mark.compiled
 def test_with_several_sources_the_sum_of_what_they_send_is_even():
     stream = Costed(z=1.0, keys=200, tuples=20_000, values=16)
     scheme = make("posg", 4, window=128, tolerance=0.2)
@@ -445,7 +436,6 @@ def test_with_several_sources_the_sum_of_what_they_send_is_even():
     assert {message.source for message in result.messages} == set(range(5))
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("events", [["t=3000 add 2"], ["t=3000 remove 1"], ["t=3000 crash 0,2", "t=4000 add"]])
 def test_workers_come_and_go(phases, events):
     stream = Costed(z=1.0, keys=200, tuples=8000, values=16)
@@ -457,7 +447,6 @@ def test_workers_come_and_go(phases, events):
     assert result.done + result.lost == 8000
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("window", [128, 1500], ids=["synchronised", "in the round robin"])
 def test_a_worker_that_joins_need_not_catch_up_with_what_the_others_have_done(window):
     """Its cumulated time begins at 0. By that alone it would get all tuples until it has as much as the others."""
@@ -468,7 +457,6 @@ def test_a_worker_that_joins_need_not_catch_up_with_what_the_others_have_done(wi
     assert posg.load[3] == pytest.approx(4000, rel=0.05)
 
 
-@pytest.mark.compiled
 def test_with_many_sources_and_workers_no_worker_gets_more_than_others():
     """Tables come more often than a source can send requests to all workers."""
     stream = Costed(z=1.0, keys=200, tuples=16_000, values=16)
@@ -477,7 +465,6 @@ def test_with_many_sources_and_workers_no_worker_gets_more_than_others():
     assert max(result.load) < 1.15 * 800
 
 
-@pytest.mark.compiled
 def test_where_idle_time_counts_no_worker_gets_a_burst_to_catch_up():
     """With 10 % of the time to spare, the paper's cumulated time makes POSG worse than round robin."""
     stream, parameters = Costed(z=1.0, keys=200, tuples=20_000, values=16), {"window": 128, "tolerance": 0.2}
@@ -583,7 +570,6 @@ def theorem_4_3(cost, costs, columns):
     return (total - cost) / (keys - 1) - share
 
 
-@pytest.mark.compiled
 def test_theorem_4_3_holds_for_our_own_sketch():
     """4096 keys of equal frequency, 64 for each cost of 1 to 64, 55 columns: E(W/F) is within [32.08, 32.92].
 

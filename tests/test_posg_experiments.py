@@ -73,7 +73,6 @@ def one_stream(monkeypatch):
     monkeypatch.setattr(setup, "TUPLES", 8192)
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize("experiment", PAPER.experiments, ids=lambda experiment: experiment.name)
 def test_every_claim_is_judged_and_every_picture_drawn(experiment, tmp_path, one_stream):
     outcomes = small_outcomes(experiment, tmp_path)

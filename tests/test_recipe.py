@@ -43,7 +43,6 @@ def run(folder, *words):
     return subprocess.run(words, cwd=folder, env=os.environ | {"PYTHONPATH": paths}, capture_output=True, text=True)
 
 
-@pytest.mark.compiled
 def test_a_scheme_that_follows_the_recipe_passes_every_check(copy):
     tests = [f"tests/{name}" for name in CHECKS]
     done = run(copy, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-k", ONLY_MINE, *tests)
@@ -55,7 +54,6 @@ def test_a_scheme_that_follows_the_recipe_passes_every_check(copy):
     assert example.stdout == "TestResults(failed=0, attempted=2)\n", example.stdout
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(
     ("file", "test", "sentence"),
     [

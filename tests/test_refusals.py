@@ -233,7 +233,6 @@ def _beyond(scheme, state, key, now):
     return 9
 
 
-@pytest.mark.compiled
 def test_threads_may_share_a_router():
     router, keys = Router(make("on_greedy", 7)), key_ids(np.arange(40_000))
     with ThreadPoolExecutor(4) as pool:

@@ -19,8 +19,6 @@ from unskew.report.forecast import MOST_WORKERS, TUPLES, WHOLE, miniature
 from unskew.simulate import simulate
 from unskew.streams import Zipf
 
-pytestmark = pytest.mark.compiled  # every report routes its stream with all schemes
-
 
 def counted(counts: list[int] | np.ndarray) -> KeyCounts:
     counts = np.asarray(counts, np.int64)

@@ -137,7 +137,6 @@ def shares(ring, workers):
     return np.bincount(ring.node_worker, gaps, workers) / POSITIONS * workers
 
 
-@pytest.mark.compiled
 @pytest.mark.parametrize(("workers", "virtual", "stated"), [(2, 1, 1.49), (16, 8, 1.74), (16, 128, 1.17)])
 def test_the_spread_is_as_the_page_of_the_ring_says(workers, virtual, stated):
     """The same 200 rings: exact but for the rounding to two digits."""

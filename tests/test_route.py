@@ -169,7 +169,6 @@ def test_a_failure_in_the_middle_leaves_what_was_there(run, tmp_path, monkeypatc
     assert not existing or out.read_text() == existing
 
 
-@pytest.mark.compiled
 def test_a_million_workers_are_all_right(run):
     arguments = ("--in", "in.parquet", "--key", "k", "--out", "out.parquet", "--workers", 1_000_000)
     assert run("route", *arguments).status == 0

@@ -120,7 +120,6 @@ def test_zipf_ranks_have_their_probabilities(z, keys):
     assert abs(zipf_score(z, keys, 3000)) < 4
 
 
-@pytest.mark.compiled
 @exponents
 @key_counts
 def test_zipf_ranks_have_their_probabilities_in_a_million_samples(z, keys):
@@ -194,13 +193,11 @@ def test_stand_ins_match_the_published_p1_and_expect_the_published_keys(name):
     assert StandIn(name).length == data_set.tuples
 
 
-@pytest.mark.compiled
 def test_the_stand_in_for_wikipedia_has_its_pairs_too():
     """PKG, section 6.2, Q5: 7.2M counters where the stream is shuffled over 8 workers; printed with two digits."""
     assert expected_pairs("WP", 8) == pytest.approx(7_200_000, rel=0.005)
 
 
-@pytest.mark.compiled
 def test_the_stand_in_for_cashtags_has_its_keys_and_p1():
     counted = count_keys(StandIn("CT"))
     assert counted.tuples == 690_000
@@ -208,7 +205,6 @@ def test_the_stand_in_for_cashtags_has_its_keys_and_p1():
     assert counted.counts[0] / counted.tuples == pytest.approx(0.0329, rel=0.03)
 
 
-@pytest.mark.compiled
 def test_the_first_million_of_the_stand_in_for_wikipedia_has_its_p1():
     counted = count_keys(StandIn("WP", 1_000_000))
     assert counted.counts[0] / counted.tuples == pytest.approx(0.0932, rel=0.01)

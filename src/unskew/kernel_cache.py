@@ -6,7 +6,8 @@ everything that the machine code depends on:
 
 - the files of all functions that it reaches through the names it uses, however many calls away,
 - the constants and the classes that these functions name,
-- the fields of the named tuples that it is compiled for. They may come from a file that it does not know.
+- the fields of the named tuples that it is compiled for. They may come from a file that it does not know,
+- whether Numba checks the bounds of arrays (``NUMBA_BOUNDSCHECK=1``), as the tests have it.
 
 A change in any of them starts an empty folder; a change anywhere else compiles nothing again. The fingerprint is made
 when a kernel is first called, since a kernel may call another that is defined after it. But its file is read when it is
@@ -89,7 +90,7 @@ def fingerprint(kernel: Any, source: str = "", classes: Iterable[type] = ()) -> 
 
     `source` is the text of a kernel that was made from text, and `classes` are those of its arguments.
     """
-    digest = hashlib.sha256(repr((_digest_of(__file__), np.__version__, source)).encode())
+    digest = hashlib.sha256(repr((_digest_of(__file__), np.__version__, numba.config.BOUNDSCHECK, source)).encode())
     seen, waiting = set(), [*classes, kernel]
     while waiting:
         value = waiting.pop()

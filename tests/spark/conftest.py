@@ -8,8 +8,16 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-# Of every Spark that a test starts, also in a process of its own: none lives long enough to earn its optimised code.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+# Of every Spark that a test starts, also in a process of its own. None lives long enough to earn its optimised code.
+# Its Python workers have unskew imported when they start. And the tables of tests, which are local ones, are not
+# computed by Spark's optimiser, uncompiled, but by tasks, as users' data is.
+JAVA_OPTIONS = [
+    "-XX:TieredStopAtLevel=1",
+    "-XX:+UseSerialGC",
+    "-Dspark.python.daemon.module=unskew.spark.prepared_daemon",
+    "-Dspark.sql.optimizer.excludedRules=org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
+]
+os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JAVA_OPTIONS))
 
 # Begun first, so that two processes which share the files end at about the same time.
 LONGEST = ["test_retry", "test_connect", "test_docs", "test_stream_aggregate", "test_stream_faults", "test_demo"]
@@ -33,7 +41,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.memory", "2g")
         .getOrCreate()
     )

@@ -236,6 +236,8 @@ def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -
         salted(rows, "word", W)
     with pytest.raises(InputError, match=r"^checkpoint: Arrow cannot open 'nowhere://x'"):
         Adaptive("nowhere://x")
+    with pytest.raises(InputError, match=r"^checkpoint: must have a path behind its scheme, not 's3://'"):
+        Adaptive("s3://")
     (tmp_path / "file").write_text("no folder")
     with pytest.raises(InputError, match=r"^checkpoint: file://.*/file must be a folder that can be written; .*Not a"):
         repartition(rows, "word", W, plan=Adaptive(tmp_path / "file"))

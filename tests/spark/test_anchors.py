@@ -42,12 +42,14 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[int]]]
     return found
 
 
+@pytest.mark.slow
 def test_partitions_come_back_to_their_executors(runs: list[dict[str, list[int]]]) -> None:
     assert len(runs) == RUNS
     assert all(run["executor"] == runs[0]["executor"] for run in runs)
     assert sorted(runs[0]["executor"]) == [0, 0, 1, 1]
 
 
+@pytest.mark.slow
 def test_the_slow_executor_gets_fewer_rows(runs: list[dict[str, list[int]]]) -> None:
     slow = [sum(n for n, place in zip(run["rows"], run["executor"], strict=True) if place == SLOW) for run in runs]
     assert all(sum(run["rows"]) == ROWS for run in runs)

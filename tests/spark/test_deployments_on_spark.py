@@ -50,6 +50,7 @@ def test_all_kinds_of_jobs_run(spark: SparkSession) -> None:
     assert all(outcome.result.makespan > 0 and outcome.result.latency_mean > 0 for outcome in outcomes)
 
 
+@pytest.mark.slow
 def test_a_worker_is_added_while_the_job_runs(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,7 +21,7 @@ def rows(spark: SparkSession) -> DataFrame:
     return spark.range(40_000, numPartitions=2).selectExpr("if(id % 2 = 0, -1, id % 1999) key", *values).cache()
 
 
-@pytest.mark.parametrize("column", ["of_1", "of_3", "of_100"])
+@pytest.mark.parametrize("column", ["of_3", *(pytest.param(n, marks=pytest.mark.slow) for n in ("of_1", "of_100"))])
 def test_rows_with_few_contents_are_dealt_by_position(rows: DataFrame, column: str) -> None:
     few = rows.select("key", column)
     with warnings.catch_warnings():

@@ -54,7 +54,7 @@ def test_every_row_is_done_once_on_its_worker(documents: DataFrame, workers: int
     done.unpersist()
 
 
-@pytest.mark.parametrize("workers", [2, 16, 100, 300])
+@pytest.mark.parametrize("workers", [16, *(pytest.param(workers, marks=pytest.mark.slow) for workers in (2, 100, 300))])
 def test_the_busiest_worker_is_within_5_percent_of_the_lower_bound(documents: DataFrame, workers: int) -> None:
     placed = CostDealing(documents, F.col("cost"), workers, None).place()
     assert over_bound(placed, "cost", workers) < 1.05
@@ -181,7 +181,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "schema": ({"schema": "id bigint, id bigint"}, "schema: must have different columns, and 'id' is there twice"),
     "error": ({"schema": "error int", "on_error": "collect"}, "schema: must have no column called error with on_"),
     "deal": ({"deal": "nobody"}, "deal: must be 'content', 'position' or one of id, cost, not 'nobody'"),
-    "cost key": ({"cost": LearnedCosts("nobody")}, "keys: 'nobody' is not a column; allowed are id, cost"),
+    "cost key": ({"cost": LearnedCosts("nobody")}, "cost_key: 'nobody' is not a column; allowed are id, cost"),
     "sum": ({"cost": "1e308"}, "cost: the sum of all costs must be a finite number"),
 }
 
@@ -247,10 +247,11 @@ def test_columns_go_by_their_names_in_whatever_order_they_come(spark: SparkSessi
     assert done.where("a >= 0 AND b = -a").count() == 50
 
 
-def test_columns_of_other_types_are_refused_by_name(spark: SparkSession) -> None:
+@pytest.mark.parametrize("on_error", ["raise", "collect"])
+def test_columns_of_other_types_are_refused_by_name(spark: SparkSession, on_error: str) -> None:
     df = spark.range(50).selectExpr("concat('k', id) AS a", "id AS b")
     with pytest.raises(Exception, match=r"function: must yield the types of the schema, a int64, b int64: "):
-        map_balanced(df, other_way_round, "a bigint, b bigint", W, "1", on_error="collect").collect()
+        map_balanced(df, other_way_round, "a bigint, b bigint", W, "1", on_error=on_error).collect()
 
 
 def test_names_that_repeat(spark: SparkSession) -> None:

@@ -56,7 +56,7 @@ def test_every_partition_gets_nearly_the_mean(words: DataFrame, plan: Plan, deal
     assert balanced.toArrow().sort_by("row").equals(words.toArrow().sort_by("row"))
 
 
-@pytest.mark.parametrize("deal", ["content", "position"])
+@pytest.mark.parametrize("deal", [pytest.param("content", marks=pytest.mark.slow), "position"])
 def test_a_large_plan_is_joined_and_gives_the_same_salts_as_constants(
     words: DataFrame, plan: Plan, deal: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -87,8 +87,8 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "cost key": ("cost", {"cost_key": "id"}, "cost_key: must be left out where cost is no function"),
     "no workers": (napping, {"workers": "4"}, "workers: must be an integer from 1 to 10000, not '4'"),
     "too many workers": (napping, {"workers": 10**6}, "workers: must be an integer from 1 to 10000, not 1000000"),
-    "no column": (napping, {"cost_key": "nobody"}, "keys: 'nobody' is not a column"),
-    "nothing learnt": (LearnedCosts("nobody"), {}, "keys: 'nobody' is not a column"),
+    "no column": (napping, {"cost_key": "nobody"}, "cost_key: 'nobody' is not a column"),
+    "nothing learnt": (LearnedCosts("nobody"), {}, "cost_key: 'nobody' is not a column"),
 }
 
 

@@ -29,6 +29,7 @@ def test_doctor(tmp_path: Path, sign: str) -> None:
     assert interrupt(tmp_path, arguments, there_is(sign)) == STOPPED
 
 
+@pytest.mark.slow
 def test_demo_even_for_the_impatient(tmp_path: Path) -> None:
     arguments = ["demo", "--tuples", "20000", "--workers", "4", "--row-cost", "0.1"]
     stopped = interrupt(tmp_path, arguments, there_is("unskew-demo-*/hash"), presses=3)

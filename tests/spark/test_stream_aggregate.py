@@ -175,6 +175,7 @@ def test_states_that_python_merges_are_those_of_a_batch(
     assert latest(updated, 1) == rows_of(aggregate(feed.batch(), "word", PYTHON, W))
 
 
+@pytest.mark.slow
 def test_windows_that_python_merges_are_those_of_a_batch(
     spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None
 ) -> None:
@@ -203,6 +204,7 @@ def test_a_key_without_rows_is_forgotten_after_its_ttl(
     assert rows_of(results(spark, tmp_path / "ttl").drop("batch")) == [("seldom", 10), ("seldom", 10)]
 
 
+@pytest.mark.slow
 def test_every_scheme_brings_every_row_to_one_worker(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
     for seed in range(2):
         feed.put(hot(seed))
@@ -231,6 +233,7 @@ def mean(parts: pa.Table) -> pa.Table:
     return pa.table({"mean": [pc.mean(best(parts)["v"])]})
 
 
+@pytest.mark.slow
 def test_apply_split_gives_for_each_window_what_a_batch_gives(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
     for each in (hot(1), hot(2, minutes=20), table([200.0], ["end"])):
         feed.put(each)

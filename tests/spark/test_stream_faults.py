@@ -78,8 +78,9 @@ def commits(folder: Path) -> int:
     return len([path for path in (folder / "checkpoint/commits").glob("*") if path.name.isdigit()])
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("kills", [1, pytest.param(10, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, 10])
 def test_a_driver_that_is_killed_again_and_again_still_counts_exactly(tmp_path: Path, kills: int) -> None:
     chance = random.Random(kills)
     (tmp_path / "rows").mkdir()
@@ -263,7 +264,7 @@ def soak(folder: Path, query: Any, seconds: float) -> None:
         if number % 10 == 0:
             running = descendants(os.getpid())
             jvm = [pid for pid, args in running.items() if "org.apache.spark.deploy.SparkSubmit" in args]
-            workers = [pid for pid, args in running.items() if "pyspark.daemon" in args]
+            workers = [pid for pid, args in running.items() if "pyspark.worker" in args]
             files = sum(len(names) for _, _, names in os.walk(folder / "checkpoint"))
             samples.append(
                 {

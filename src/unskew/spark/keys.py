@@ -52,35 +52,35 @@ def partition_of(workers: int, *columns: Column | str) -> Column:
     return F.pmod(F.hash(*columns), F.lit(workers))
 
 
-def key_names(keys: str | Sequence[str]) -> list[str]:
-    """The names in `keys`, which may be one name or several."""
+def key_names(keys: str | Sequence[str], called: str = "keys") -> list[str]:
+    """The names in `keys`, which may be one name or several. Errors speak of the parameter `called`."""
     if isinstance(keys, Column):
-        raise InputTypeError("keys: must be names of columns, not a Column; add it with withColumn and name it")
+        raise InputTypeError(f"{called}: must be names of columns, not a Column; add it with withColumn and name it")
     names = [keys] if isinstance(keys, str) else keys
     if not isinstance(names, list | tuple):
-        raise InputTypeError(f"keys: must be the name of a column or a list of names, not {type(keys).__name__}")
+        raise InputTypeError(f"{called}: must be the name of a column or a list of names, not {type(keys).__name__}")
     for name in names:
         if not isinstance(name, str):
-            raise InputTypeError(f"keys: must be names of columns, not {type(name).__name__}")
+            raise InputTypeError(f"{called}: must be names of columns, not {type(name).__name__}")
     return list(names)
 
 
-def key_columns(df: DataFrame, keys: str | Sequence[str]) -> list[Column]:
+def key_columns(df: DataFrame, keys: str | Sequence[str], called: str = "keys") -> list[Column]:
     """The columns called `keys`, checked: each there once, and of a type whose hash says where Spark puts it."""
-    names = key_names(keys)
+    names = key_names(keys, called)
     if len(set(names)) < len(names):
-        raise InputError(f"keys: must be different columns, not {', '.join(names)}")
+        raise InputError(f"{called}: must be different columns, not {', '.join(names)}")
     if not names:
-        raise InputError(f"keys: must name at least one column, not none; allowed are {_listed(df.columns)}")
+        raise InputError(f"{called}: must name at least one column, not none; allowed are {_listed(df.columns)}")
     fields = {field.name: field for field in df.schema}
     for name in names:
         if name not in fields:
-            raise InputError(f"keys: {name!r} is not a column; allowed are {_listed(df.columns)}")
+            raise InputError(f"{called}: {name!r} is not a column; allowed are {_listed(df.columns)}")
         same = count_of(df, name)
         if same > 1:
-            raise InputError(f"keys: {name!r} names {same} columns; rename all but one")
+            raise InputError(f"{called}: {name!r} names {same} columns; rename all but one")
         for kind in _parts(fields[name].dataType):
-            _require_placeable(name, kind)
+            _require_placeable(name, kind, called)
     return [column(name) for name in names]
 
 
@@ -104,13 +104,13 @@ def _is_unhashable(kind: DataType) -> bool:
     return isinstance(kind, MapType) or kind.typeName() == "variant"
 
 
-def _require_placeable(name: str, kind: DataType) -> None:
+def _require_placeable(name: str, kind: DataType, called: str) -> None:
     """Refuse what cannot be hashed, and what a shuffle hashes otherwise than ``hash`` does."""
     if _is_unhashable(kind):
-        raise InputError(f"keys: {name!r} holds a {kind.typeName()}, which Spark cannot hash; others are allowed")
+        raise InputError(f"{called}: {name!r} holds a {kind.typeName()}, which Spark cannot hash; others are allowed")
     if isinstance(kind, StringType) and kind.collation != "UTF8_BINARY":
         raise InputError(
-            f"keys: {name!r} is a string with collation {kind.collation}, which a shuffle places by another hash; "
+            f"{called}: {name!r} is a string with collation {kind.collation}, which a shuffle places by another hash; "
             "allowed are strings without collation: make a key column such as lower(...) cast to string"
         )
 

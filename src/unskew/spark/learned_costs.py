@@ -86,7 +86,7 @@ class LearnedCosts:
     """
 
     def __init__(self, cost_key: str | Sequence[str], *, keep: float = 0.2) -> None:
-        names = key_names(cost_key)
+        names = key_names(cost_key, "cost_key")
         if not names:
             raise InputError("cost_key: must name at least one column, not none")
         require_number("keep", keep, "a number from 0 to 1", 0.0, 1.0)
@@ -227,7 +227,7 @@ class LearnedCosts:
 
     def _key_id(self, df: DataFrame) -> Column:
         require_frame(df)
-        columns = key_columns(df, list(self.cost_key))
+        columns = key_columns(df, list(self.cost_key), "cost_key")
         kinds, ours = ([c.type for c in each] for each in (self._columns, described_keys(df, list(self.cost_key))))
         if self.known and kinds != ours:
             raise InputError(

@@ -117,7 +117,7 @@ def map_balanced(
         with_done(df, result, DONE_TYPE)  # InputError before any job
     placed = CostDealing(df, column, workers, deal).place()
     if learned is None and on_error == RAISE:
-        return map_in_arrow(placed, _telling_the_row(function, result.names), result)
+        return map_in_arrow(placed, _telling_the_row(function, arrow_schema(result)), result)
     work = _Work(function, df.columns, _plain_names(df), on_error)
     if learned is None:
         return map_in_arrow(placed, work.collecting(arrow_schema(result)), result)
@@ -145,7 +145,7 @@ def _on_stream(
             raise InputError("checkpoint: is for LearnedCosts; leave it out where costs are told")
         placed = place_by_told_cost(df, as_number(df, cost), workers)
         if work.on_error == RAISE:
-            return map_in_arrow(placed, _telling_the_row(work.function, result.names), result)
+            return map_in_arrow(placed, _telling_the_row(work.function, arrow_schema(result)), result)
         return map_in_arrow(placed, work.collecting(arrow_schema(result)), result)
     files = None
     if checkpoint is not None:
@@ -219,13 +219,14 @@ def _cast(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
         raise InputError(f"function: must yield the types of the schema, {types}: {error}") from None
 
 
-def _telling_the_row(function: Function, names: Sequence[str]) -> Function:
+def _telling_the_row(function: Function, schema: pa.Schema) -> Function:
     """The function, whose errors tell the row. Spark takes columns by position, so they are put in order by name."""
+    names = schema.names
 
     def telling(batches: Batches) -> Batches:
         for found in run_through(function, by_batch(batches), lambda piece, seconds: None):
             known = isinstance(found, pa.RecordBatch) and sorted(found.schema.names) == sorted(names)
-            yield found.select(names) if known else found
+            yield _cast(found.select(names), schema) if known else found
 
     telling.__name__ = getattr(function, "__name__", "function")  # is in the plan
     return telling

@@ -28,6 +28,8 @@ class SideFolder:
             if address.startswith(spark):
                 address = arrow + address.removeprefix(spark)
                 break
+        if address.endswith((":", "://")):  # the slashes of "s3://" were taken off its end
+            raise InputError(f"checkpoint: must have a path behind its scheme, not {str(checkpoint)!r}")
         if "://" in address:
             self._files, path = _remote(address)
             self.root = str(checkpoint).rstrip("/")  # the checkpoint, as every process finds it
