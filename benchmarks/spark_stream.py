@@ -59,7 +59,7 @@ class Size(NamedTuple):
     keys: int = 20_000
     rounds: int = 5
     slow_rounds: int = 1  # of one group per key, which takes very long
-    warm: int = 2
+    warm: int = 2  # times still fall for ten more, while Java compiles what is hot
     states: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     workers: tuple[int, ...] = (4, 16, 64)
     sleeping: int = 400_000

@@ -39,7 +39,7 @@ SPEEDS = {EQUAL: (), LIMITED: (0.3, 0.3, *[1.0] * (WORKERS - 2))}
 ROWS, QUICK_ROWS = 4800, 2400
 ROUNDS, QUICK_ROUNDS = 12, 7
 ROUND_ROWS = 960  # four for each virtual worker
-WHOLE, QUICK = 3, 2  # repetitions
+WHOLE, QUICK = 3, 1  # repetitions
 MEMORY = {KG: 7.0, PKG: 8.5, CG: 8.5, SG: 14.0}  # per cent of the cluster's, as printed
 
 

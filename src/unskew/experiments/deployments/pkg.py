@@ -48,8 +48,8 @@ AGGREGATING = 0.4  # ms, of the paper
 MESSAGE = 0.1  # of the time of a word, to send a counter
 SHORTER, QUICK_SHORTER = 20, 40
 ROWS, QUICK_ROWS = 3000, 1500
-AGGREGATED, QUICK_AGGREGATED = 12_000, 4000
-WHOLE, QUICK = 4, 2  # repetitions
+AGGREGATED, QUICK_AGGREGATED = 12_000, 3000
+WHOLE, QUICK = 4, 1  # repetitions
 LOSSES = {KG: 0.60, PKG: 0.37, SG: 0.37}
 TABLE3 = {
     0.1: {PKG: 3.81, SG: 3.66, KG: 3.65},
@@ -84,7 +84,7 @@ def _delays(settings: Settings) -> list[Deployment]:
 def _periods(settings: Settings) -> list[Deployment]:
     found = []
     cost = SLOWER * AGGREGATING / 1000
-    for repetition in repetitions(settings, WHOLE - 2, QUICK - 1):
+    for repetition in repetitions(settings, WHOLE - 2, QUICK):
         rows = settings.pick(AGGREGATED, QUICK_AGGREGATED)
         wp, tw = (StandIn(name, rows, seed_of(settings, repetition)) for name in ("WP", TW))
         for data, stream, on, period in (
