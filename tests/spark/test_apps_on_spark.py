@@ -99,6 +99,9 @@ def test_with_known_costs_workers_have_the_same_work_and_a_table_is_shown(run: R
     again = run("enrich", "--out", "unskew-enrich")
     assert again.status == 2
     assert "out: 'unskew-enrich' has files, all kept (page.html, result.parquet); add --force" in again.err
+    forced = run("enrich", "--rows", 60, "--workers", 3, "--scheme", "told", "--out", "unskew-enrich", "--force")
+    assert forced.status == 0, forced.err
+    assert pq.read_table("unskew-enrich/result.parquet").num_rows == 60
 
 
 # ---------------------------------------------------------------- words

@@ -42,3 +42,10 @@ def test_reproduce(tmp_path: Path) -> None:
     arguments = ["reproduce", "pkg", "--quick", "--only", "fig7"]
     stopped = interrupt(tmp_path, arguments, there_is("*/blockmgr-*"))
     assert stopped == STOPPED
+
+
+def test_run(tmp_path: Path) -> None:
+    stopped = interrupt(tmp_path, ["run", "wordcount", "--rows", "200000", "--batches", "20"], there_is("*/blockmgr-*"))
+    *steps, last = stopped.err.splitlines()
+    assert all(step.startswith(("starting", "making", "batch")) for step in steps), steps
+    assert stopped._replace(err=f"{last}\n") == STOPPED

@@ -33,8 +33,7 @@ def lines(
             )  # fmt: skip
         axis.set(xlabel=x_label, ylabel=label, ylim=(0, None))
         axis.grid(alpha=0.25)
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
-    return figure
+    return _with_legend(figure)
 
 
 def bars(cells: Sequence[Cell], panels: Mapping[str, str], kinds: Sequence[str], log: bool = False) -> Any:
@@ -54,5 +53,11 @@ def bars(cells: Sequence[Cell], panels: Mapping[str, str], kinds: Sequence[str],
         if log:
             axis.set_yscale("log")
         axis.grid(alpha=0.25, axis="y")
-    figure.legend(*figure.axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=6, frameon=False)
+    return _with_legend(figure)
+
+
+def _with_legend(figure: Any) -> Any:
+    """The figure with a legend below it, which fits under a single panel too."""
+    found = figure.axes[0].get_legend_handles_labels()
+    figure.legend(*found, loc="outside lower center", ncols=min(6, 3 * len(figure.axes)), frameon=False)
     return figure
