@@ -218,7 +218,7 @@ ODD: dict[str, tuple[str, int]] = {
     "single key": ("select 'k' k, id v from range(2000)", 4),
     "all keys null": ("select cast(null as string) k, id v from range(100)", 4),
     "single partition": ("select string(id % 9) k, id v from range(0, 500, 1, 1)", 4),
-    "hundreds of partitions": ("select string(id % 9) k, id v from range(0, 3000, 1, 300)", 4),
+    "a thousand partitions": ("select string(id % 9) k, id v from range(0, 3000, 1, 1000)", 4),
     "more workers than rows": ("select string(id) k, id v from range(3)", 20),
     "a megabyte": ("select repeat(string(id % 3), 1048576) k, id v from range(12)", 2),
     "odd texts": (

@@ -83,9 +83,8 @@ def test_candidates_are_sparks_hash_of_key_and_salt(spark: SparkSession, kind: s
         assert [candidate(key, salt, workers) for key in ids] == partitions.to_pylist()
 
 
-@pytest.mark.parametrize(
-    ("kind", "workers"), [*((kind, 7) for kind in KEYS), *(("string", workers) for workers in WIDTHS if workers != 7)]
-)
+@each_type
+@pytest.mark.parametrize("workers", [7, *(pytest.param(each, marks=pytest.mark.slow) for each in WIDTHS if each != 7)])
 def test_a_shuffle_uses_the_chosen_worker(spark: SparkSession, kind: str, workers: int) -> None:
     """Each key is sent to a random worker by its salt, and arrives in that partition."""
     keys = KEYS[kind]

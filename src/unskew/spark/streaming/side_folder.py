@@ -28,7 +28,7 @@ class SideFolder:
             if address.startswith(spark):
                 address = arrow + address.removeprefix(spark)
                 break
-        if address.endswith((":", "://")):  # the slashes of "s3://" were taken off its end
+        if address.endswith(":") and "://" in str(checkpoint):  # nothing but slashes behind the scheme
             raise InputError(f"checkpoint: must have a path behind its scheme, not {str(checkpoint)!r}")
         if "://" in address:
             self._files, path = _remote(address)
