@@ -8,19 +8,26 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-# Of every Spark that a test starts, also in a process of its own. None lives long enough to earn its optimised code.
-# Its Python workers have unskew imported when they start. And the tables of tests, which are local ones, are not
+from unskew.spark import QUICK_START
+
+# Of every Spark that a test starts, also in a process of its own. The tables of tests, which are local ones, are not
 # computed by Spark's optimiser, uncompiled, but by tasks, as users' data is.
 JAVA_OPTIONS = [
-    "-XX:TieredStopAtLevel=1",
-    "-XX:+UseSerialGC",
-    "-Dspark.python.daemon.module=unskew.spark.prepared_daemon",
+    QUICK_START["spark.driver.extraJavaOptions"],
+    f"-Dspark.python.daemon.module={QUICK_START['spark.python.daemon.module']}",
     "-Dspark.sql.optimizer.excludedRules=org.apache.spark.sql.catalyst.optimizer.ConvertToLocalRelation",
 ]
 os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JAVA_OPTIONS))
 
 # Begun first, so that two processes which share the files end at about the same time.
-LONGEST = ["test_retry", "test_connect", "test_docs", "test_stream_aggregate", "test_stream_faults", "test_demo"]
+LONGEST = [
+    "test_connect",
+    "test_stream_aggregate",
+    "test_aggregate",
+    "test_map_balanced",
+    "test_docs",
+    "test_apps_on_spark",
+]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -93,16 +93,22 @@ CASES: list[tuple[list[str], Any, dict[str, Any]]] = [
     (["pair", "list"], "fanout", {"deal": "position"}),
     (["text", "int", "double", "price", "day", "time", "bytes", "flag"], "shuffle", {}),
     (["time"], PartialKey(WORKERS, choices=3), {}),
+    (["price"], "fish", {"mode": "online"}),
+]
+MORE_CASES: list[tuple[list[str], Any, dict[str, Any]]] = [
     (["text"], "d_choices", {}),
     (["int"], "w_choices", {}),
-    (["price"], "fish", {"mode": "online"}),
     (["day"], "fish", {}),
     (["flag"], "d_choices", {"mode": "online"}),
     (["bytes"], "w_choices", {"mode": "online"}),
 ]
 
 
-@pytest.mark.parametrize(("keys", "scheme", "routing"), CASES, ids=lambda each: str(each))
+@pytest.mark.parametrize(
+    ("keys", "scheme", "routing"),
+    [*CASES, *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE_CASES)],
+    ids=lambda each: str(each),
+)
 def test_the_result_is_that_of_a_plain_group_by(
     mixed: DataFrame, keys: list[str], scheme: Any, routing: dict[str, Any]
 ) -> None:
@@ -229,11 +235,14 @@ ODD: dict[str, tuple[str, int]] = {
 }
 
 
-@pytest.mark.parametrize("case", ODD)
+LONG = "a thousand partitions"
+
+
+@pytest.mark.parametrize("case", [pytest.param(c, marks=pytest.mark.slow if c == LONG else ()) for c in ODD])
 def test_odd_input(spark: SparkSession, case: str) -> None:
     query, workers = ODD[case]
     df = spark.sql(query)
-    plan = Plan("fanout", workers) if "thousand" in case else None  # counting first would take three times as long
+    plan = Plan("fanout", workers) if case == LONG else None  # counting first would take three times as long
     ours = aggregate(df, "k", {"n": Count(), "total": Sum("v"), "top": TopK("v", 1)}, workers, plan=plan).drop("top")
     plain = df.coalesce(2).groupBy("k").agg(F.count("*").alias("n"), F.sum("v").alias("total"))
     assert _by_key(ours, ["k"]) == _by_key(plain, ["k"])

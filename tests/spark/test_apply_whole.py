@@ -44,7 +44,7 @@ SCHEMA = "airport string, median double, n bigint"
 WAYS: dict[str, dict[str, Any]] = {"level": {}, "scan": {"scheme": "scan"}, "readj": {"scheme": "readj"}}
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["level", "scan", pytest.param("readj", marks=pytest.mark.slow)])
 def test_the_results_are_those_of_a_plain_group_by(flights: DataFrame, way: str) -> None:
     done = apply_whole(flights, "airport", median, SCHEMA, W, **WAYS[way])
     assert done.columns == ["airport", "median", "n"]
@@ -75,7 +75,7 @@ def test_rows_of_the_hottest_key_stay_together_however_many_they_are(spark: Spar
     assert max(balance(level.place()).rows) == 4500
 
 
-@pytest.mark.parametrize("scheme", ["readj", "redist", "scan"])
+@pytest.mark.parametrize("scheme", ["readj", *(pytest.param(n, marks=pytest.mark.slow) for n in ("redist", "scan"))])
 def test_repartition_by_a_construction_splits_no_key(flights: DataFrame, scheme: str) -> None:
     placed = repartition(flights, "airport", W, scheme)
     assert whole(placed, "airport")

@@ -107,6 +107,7 @@ def test_with_known_costs_workers_have_the_same_work_and_a_table_is_shown(run: R
 # ---------------------------------------------------------------- words
 
 
+@pytest.mark.slow
 def test_the_top_words_of_a_stream_are_those_of_a_batch(run: Run) -> None:
     batch = typed_in_the_document(run, "wordcount")
     Path("out").rename("batch")
@@ -134,6 +135,7 @@ def counted(first: int, rows: int) -> dict[tuple[str, str], int]:
     return Counter((word, label) for text, label in pairs for word in ("", *text.split()))
 
 
+@pytest.mark.slow
 def test_the_model_of_a_stream_is_that_of_all_its_texts(run: Run) -> None:
     found = typed_in_the_document(run, "naive-bayes")
     learnt = {(row["word"], row["label"]): row["count"] for row in pq.read_table("out/model.parquet").to_pylist()}
@@ -169,6 +171,7 @@ def test_texts_of_a_file_are_classified_and_need_no_label(run: Run, tmp_path: Pa
 # ---------------------------------------------------------------- decision trees
 
 
+@pytest.mark.slow
 def test_a_tree_has_at_most_two_histograms_of_a_kind_under_pkg_and_one_per_worker_in_turn(run: Run) -> None:
     found = typed_in_the_document(run, "decision-tree")
     kinds, workers = 21 * 3, 8  # D * C, of one leaf
@@ -185,6 +188,7 @@ def test_a_tree_has_at_most_two_histograms_of_a_kind_under_pkg_and_one_per_worke
     assert nodes[0]["feature"].startswith("x")
 
 
+@pytest.mark.slow
 def test_a_stream_grows_a_tree_round_by_round(run: Run) -> None:
     outcome = run("decision-tree", "--rows", 800, "--batches", 2, "--workers", 2, "--scheme", "hash", "--json")
     assert outcome.status == 0, outcome.err
@@ -222,6 +226,7 @@ def test_bounds_hold_on_a_real_stream(spark: SparkSession) -> None:
     assert errors["pkg"] < errors["shuffle"] / 2
 
 
+@pytest.mark.slow
 def test_rows_of_the_rate_source_are_those_of_the_sample(run: Run) -> None:
     outcome = run("heavy-hitters", "--rate", 300, "--seconds", 6, "--workers", 2, "--top", 3, "--json")
     assert outcome.status == 0, outcome.err

@@ -60,6 +60,7 @@ def test_posg_reaches_run(rows: DataFrame) -> None:
     assert all(sum(each.rows) == 400 for each in heard)
 
 
+@pytest.mark.slow
 def test_posg_evens_out_the_work_of_a_source(rows: DataFrame) -> None:
     talk = Conversation(make("posg", W, **PARAMETERS))
     heard = [run(talk, rows.coalesce(1)) for _ in range(5)]

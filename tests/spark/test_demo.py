@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
 from typer.testing import CliRunner
 
+from command import runner
 from unskew.cli import app, demo_screen
 from unskew.cli.demo_words import write_words
 
@@ -26,6 +27,7 @@ def _demo(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
     )
 
 
+@pytest.mark.slow
 def test_the_demo_prints_json_and_writes_a_page_of_its_own(tmp_path: Path) -> None:
     kept = tmp_path / "unskew-demo.html"
     kept.write_text("mine")
@@ -74,6 +76,7 @@ def test_the_demo_shows_bars_and_says_what_it_checked(
     assert page.read_text().count("<svg") == 2
 
 
+@pytest.mark.slow
 def test_the_demo_of_a_stream_follows_the_hot_words(
     tmp_path: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -135,10 +138,18 @@ def test_bars_of_workers_fit_a_small_terminal(workers: int) -> None:
     ],
 )
 def test_what_it_cannot_do_is_one_line(
-    tmp_path: Path, arguments: list[str], environment: dict[str, str], message: str
+    tmp_path: Path,
+    arguments: list[str],
+    environment: dict[str, str],
+    message: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    done = _demo(tmp_path, *arguments, **environment)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+    monkeypatch.chdir(tmp_path)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    done = runner(capsys, monkeypatch)("demo", *arguments)
+    assert done.status == 2
+    assert message in done.err
+    assert len(done.err.strip().splitlines()) == 1
     assert not any(tmp_path.iterdir())

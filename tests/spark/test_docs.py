@@ -1,8 +1,8 @@
 """The Python of README.md and of the guides runs as it stands, and `unskew doctor` as the README types it."""
 
 import re
-import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,11 @@ import pyarrow.parquet
 import pyspark
 import pytest
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 from documents import ROOT, code_blocks, commands
 from unskew import SCHEMES
+from unskew.cli import app
 
 
 def run_all(document: str, **names: object) -> None:
@@ -26,6 +28,7 @@ def test_the_readme(spark: SparkSession) -> None:
     run_all("README.md", df=spark.createDataFrame(words, "word string, v bigint"))
 
 
+@pytest.mark.slow
 def test_the_walk_through(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     run_all("docs/spark.md")
@@ -42,17 +45,19 @@ def test_the_streaming_guide(spark: SparkSession) -> None:
     assert records[2].max_over_mean < 1.2
 
 
+@pytest.mark.slow
 def test_the_applications(spark: SparkSession) -> None:
     """Their commands are run by test_apps.py."""
     run_all("docs/applications.md")
 
 
-def test_doctor_as_the_readme_types_it(tmp_path: Path) -> None:
-    pa.parquet.write_table(pa.table({"key": ["a", "b", "a"] * 100}), tmp_path / "keys.parquet")
+def test_doctor_as_the_readme_types_it(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unskew.spark.local_spark", lambda folder, *settings: nullcontext(spark))
+    path = str(tmp_path / "keys.parquet")  # this Spark's own folder is another one
+    pa.parquet.write_table(pa.table({"key": ["a", "b", "a"] * 100}), path)
     (words,) = [words for words in commands("README.md") if words[:2] == ["unskew", "doctor"]]
-    command = [sys.executable, "-c", "from unskew.cli import main; main()", *words[1:]]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    done = CliRunner().invoke(app, [path if word == "keys.parquet" else word for word in words[1:]])
+    assert done.exit_code == 0, done.output
     assert "do nothing" in done.stdout.lower() or "fanout" in done.stdout
 
 

@@ -63,6 +63,7 @@ def test_a_column_with_few_values_is_warned_about(rows: DataFrame) -> None:
         repartition(rows, "key", W, deal="of_3")
 
 
+@pytest.mark.slow
 def test_contents_that_differ_enough_stay_as_they_are(rows: DataFrame) -> None:
     plan = plan_for(rows, "key", W)
     with warnings.catch_warnings():
@@ -82,6 +83,7 @@ def test_with_a_plan_nothing_is_counted_so_nothing_is_noticed(rows: DataFrame) -
     assert balance(routed).max_over_mean > 5
 
 
+@pytest.mark.slow
 def test_large_plans_are_checked_too(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unskew.spark.plan_column.MOST_CONSTANTS", 1)
     assert balance(repartition(rows.select("key", "of_1"), "key", W)).max_over_mean < 1.1

@@ -69,11 +69,11 @@ def test_round_robin_and_hash_are_not(documents: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("rows", "cost", "workers"),
     [
-        (100_000, "1", 16),  # all the same
-        (100_000, "if(id % 1000 = 0, 500, 1)", 16),  # a few hundred expensive ones
-        (100_000, "if(id = 5, 1e6, 1)", 16),  # one that is more than a worker's share
+        (20_000, "1", 16),  # all the same
+        (20_000, "if(id % 200 = 0, 500, 1)", 16),  # a hundred expensive ones
+        (20_000, "if(id = 5, 1e6, 1)", 16),  # one that is more than a worker's share
         (64, "if(id < 16, 1000, 1)", 16),  # one expensive row per worker
-        (50_000, "pow(2, id % 20)", 64),  # classes of costs
+        pytest.param(50_000, "pow(2, id % 20)", 64, marks=pytest.mark.slow),  # classes of costs
     ],
 )
 def test_so_it_is_for_other_costs(spark: SparkSession, rows: int, cost: str, workers: int) -> None:
@@ -107,6 +107,7 @@ def test_rows_that_are_all_equal_are_dealt_by_position(spark: SparkSession) -> N
     assert (sum(rows), max(rows)) == (1000, 63)
 
 
+@pytest.mark.slow
 def test_few_contents_are_dealt_by_position_where_they_must_be(spark: SparkSession) -> None:
     """A Zipf stream of entities, without any other column: the hottest are more than a worker's share."""
     entities = np.minimum(np.random.default_rng(0).zipf(1.5, 20_000), 500)
@@ -356,6 +357,7 @@ def test_the_second_run_is_dealt_by_what_the_first_took(classes: DataFrame) -> N
     assert max(row["count"] for row in expensive) <= 53  # of 200, by estimates that are not all the same
 
 
+@pytest.mark.slow
 def test_costs_that_change_tenfold_are_learnt_anew(classes: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     costs = LearnedCosts("class")
 

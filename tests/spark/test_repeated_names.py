@@ -25,7 +25,10 @@ def other_names(spark: SparkSession) -> DataFrame:
     return rows.cache()
 
 
-@pytest.fixture(params=[["i", "x", "x", "m"], ["i", "x", "X", "m"], ["i", "m", "m", "M"]], ids=str)
+OTHERS = [["i", "x", "X", "m"], ["i", "m", "m", "M"]]
+
+
+@pytest.fixture(params=[["i", "x", "x", "m"], *(pytest.param(n, marks=pytest.mark.slow) for n in OTHERS)], ids=str)
 def df(other_names: DataFrame, request: pytest.FixtureRequest) -> DataFrame:
     return other_names.toDF(*request.param)
 

@@ -161,6 +161,7 @@ class Longest(Aggregate):
         return state
 
 
+@pytest.mark.slow
 def test_a_poison_row_is_named_with_its_function_and_a_restart_after_a_fix_loses_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -8,9 +8,16 @@ import pyspark.worker  # noqa: F401
 from pyspark.daemon import manager
 
 import unskew.spark  # noqa: F401
-from unskew import PartialKey, Router, key_ids, salts_for
+from unskew import Router, key_ids, make, salts_for
+
+
+def run_prepared(*schemes: str) -> None:
+    """Fork Spark's workers, which then have the compiled kernels of these schemes."""
+    ids = key_ids(["word"])
+    for name in schemes:
+        salts_for(ids, Router(make(name, 2)).route(ids), 2)
+    manager()
+
 
 if __name__ == "__main__":
-    ids = key_ids(["word"])
-    salts_for(ids, Router(PartialKey(workers=2)).route(ids), 2)  # loads the compiled kernels
-    manager()
+    run_prepared("pkg")

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from unskew.errors import InputError
 from unskew.spark.background import run_watched
-from unskew.spark.local import local_spark, require_java
+from unskew.spark.local import QUICK_START, local_spark, require_java
 
 SPARK_ERRORS = (PySparkException, Py4JJavaError)  # what Spark raises in a query
 MASTERS = {"local": "local[N]", "spark://": "spark://host:port", "yarn": "yarn", "k8s://": "k8s://https://host:port"}
@@ -45,7 +45,7 @@ def _start(master: str, settings: Mapping[str, str], closing: ExitStack) -> Spar
     """A session on `master`, which stops with `closing`."""
     if master.startswith("local"):
         folder = Path(closing.enter_context(tempfile.TemporaryDirectory(prefix="unskew-")))
-        return closing.enter_context(local_spark(folder, {"spark.master": master, **settings}))
+        return closing.enter_context(local_spark(folder, {**QUICK_START, "spark.master": master, **settings}))
     require_java()
     session = run_watched(SparkSession.builder.master(master).appName("unskew reproduce").getOrCreate)
     closing.callback(session.stop)

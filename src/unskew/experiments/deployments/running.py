@@ -17,7 +17,6 @@ SLOTS = 64  # task threads: workers that sleep at the same time
 MASTER = f"local[{SLOTS}]"
 SETTINGS = {
     "spark.driver.memory": "2g",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # tasks that sleep need no fast code
     "spark.python.daemon.module": "unskew.spark.deployed_daemon",  # workers that are ready at once
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.adaptive.enabled": "false",  # plans are small and fixed
