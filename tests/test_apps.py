@@ -8,6 +8,7 @@ import pytest
 from command import runner
 from unskew.apps import samples
 from unskew.apps.enrich import COSTS, look_up
+from unskew.apps.job import Job
 from unskew.apps.samples import MENTIONS, TEXTS, TRADES, WAVES
 from unskew.apps.source import Source
 from unskew.apps.vwap import advance
@@ -161,8 +162,12 @@ MISTAKES = {
     "counters": (["heavy-hitters", "--counters", 0], "counters: must be an integer from 1 to 10000000, not 0"),
     "key": (["heavy-hitters", "--key", "a b"], "key: must be a name of letters, digits and underscores, not 'a b'"),
     "no file to classify": (["naive-bayes", "--classify", "new.csv"], "path: there is no 'new.csv'"),
+    "its own result": (
+        ["heavy-hitters", "full/result.parquet", "--out", "full", "--force"],
+        "path: 'full/result.parquet' is what this run would replace; write to another folder with --out",
+    ),
     "out is a file": (["vwap", "--out", "plain"], "out: 'plain' is a file; name a folder"),
-    "out has files": (["vwap", "--out", "full"], "out: 'full' has files, all kept (mine.txt); add --force, or name"),
+    "out has files": (["vwap", "--out", "full"], "out: 'full' has files, all kept (mine.txt, "),
 }
 
 
@@ -171,6 +176,7 @@ def test_a_mistake_is_one_line_and_nothing_is_written(run, name, tmp_path):
     (tmp_path / "plain").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
+    pq.write_table(pa.table({"entity": ["a"]}), tmp_path / "full" / "result.parquet")
     before = sorted(str(path) for path in tmp_path.rglob("*"))
     arguments, message = MISTAKES[name]
     outcome = run("run", *arguments)
@@ -189,3 +195,37 @@ def test_a_folder_is_a_stream_and_a_file_is_a_batch(tmp_path):
     assert not Source().is_stream
     assert Source(batches=2).is_stream
     assert Source(rate=10).is_stream
+
+
+class FailsAtTheEnd:
+    """Stands for a stream whose last micro-batch is still at work when the time is over, and then fails."""
+
+    isStreaming, isActive = True, True  # noqa: N815
+
+    def __getattr__(self, name):
+        return self
+
+    def __call__(self, *arguments, **options):
+        return self
+
+    def foreachBatch(self, take):  # noqa: N802
+        self.take = take
+        return self
+
+    def isEmpty(self):  # noqa: N802
+        return False
+
+    def awaitTermination(self, seconds):  # noqa: N802
+        with pytest.raises(ValueError, match="the last"):
+            self.take(self, 0)
+
+
+def test_an_error_in_the_last_micro_batch_is_not_lost(tmp_path):
+    job = Job(None, Source(rate=10), 2, None, tmp_path / "out", tmp_path)
+    job.batches_done = 1
+
+    def work(rows, number):
+        raise ValueError("the last")
+
+    with pytest.raises(ValueError, match="the last"):
+        job.each_batch(FailsAtTheEnd(), work)

@@ -15,6 +15,7 @@ from unskew import SCHEMES, make
 from unskew.simulate import Event, Queues, Result, simulate
 from unskew.simulate import latency as latency_module
 from unskew.simulate.latency import Latencies, note
+from unskew.simulate.workers import QueuedWorkers
 from unskew.streams import Evolving, Zipf
 
 pytestmark = pytest.mark.usefixtures("listener")
@@ -257,3 +258,10 @@ def test_recent_utilisation_is_of_its_own_stretch_whatever_came_before():
     (result,) = simulate(skewed(96, times=times), [make("hash", 1)], queues=Queues(capacity=2.0), samples=6)
     assert [sample.tuples for sample in result.queue_samples] == [16, 32, 48, 64, 80, 96]
     assert [sample.recent_utilisation_max for sample in result.queue_samples[1:]] == [0.5] * 5
+
+
+def test_a_change_of_capacity_leaves_alone_when_an_idle_worker_ended():
+    workers = QueuedWorkers(np.ones(2), None, 0)
+    workers.serve(np.zeros(1, np.int32), np.zeros(1), np.zeros(0, np.int32))
+    workers.set_service(np.array([2.0, 1.0]), 100.0)
+    assert workers.free_from(np.arange(2)).tolist() == [1.0, 0.0]

@@ -98,8 +98,7 @@ def work_through(
         due = began + total[last] - total[first]
         while (now := clock()) < due:
             sleep(due - now)
-        if service.period:
-            held.update(keys[first:last].tolist())
+        held.update(keys[first:last].tolist())
         made.finished[first:last] = began + (total[first + 1 : last + 1] - total[first]) + (now - due)
         made.late[first:last] = now - due
         made.held[first:last] = len(held)

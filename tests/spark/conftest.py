@@ -21,6 +21,7 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JAVA_OPTIONS))
 
 # Begun first, so that two processes which share the files end at about the same time.
 LONGEST = [
+    "test_retry",
     "test_connect",
     "test_stream_aggregate",
     "test_aggregate",

@@ -19,6 +19,7 @@ from unskew.spark import Adaptive, repartition, salted, watch
 from unskew.spark.streaming.fading import FadingCounts
 from unskew.spark.streaming.loop import halvings_for
 from unskew.spark.streaming.plan_file import cells_for, cut_to_fit, line_of, version_in
+from unskew.spark.streaming.router_files import RouterFiles
 from unskew.spark.worker_counts import _numbers, count_workers, load_in
 
 W, ROWS = 8, 20_000
@@ -162,6 +163,29 @@ def test_online_routers_go_on_from_batch_to_batch_as_one_router_would(
         [np.bincount(some, minlength=W) for some in np.split(np.array(found), 3)]
     ).tolist()
     assert "pkg, online · 8 workers" in watched
+
+
+def test_a_router_goes_on_from_its_last_micro_batch_though_some_had_no_task_of_its_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files, scheme = RouterFiles(str(tmp_path), "route"), PartialKey(W)
+
+    def run_batch(batch: int, sources: int) -> list[int]:
+        """Each source routes a word more. Returns how many each has routed so far."""
+        monkeypatch.setattr("unskew.spark.streaming.router_files.this_batch", lambda: batch)
+        routers = [files.router(scheme, source) for source in range(sources)]
+        for source, router in enumerate(routers):
+            router.route(key_ids(["word"]))
+            files.keep(router, source)
+        return [int(router.state.load.sum()) for router in routers]
+
+    assert run_batch(0, 2) == [1, 1]
+    assert run_batch(1, 1) == [2]
+    assert run_batch(4, 2) == [3, 2]  # batches 2 and 3 had no rows
+    assert run_batch(4, 2) == [3, 2]  # runs again
+    assert run_batch(5, 1) == [4]
+    kept = {str(path.relative_to(tmp_path / "unskew/route/routers")) for path in tmp_path.rglob("*.npz")}
+    assert kept == {"0/1.npz", "4/0.npz", "4/1.npz", "5/0.npz"}
 
 
 def test_keys_that_must_not_be_split_are_placed_whole_and_evenly(

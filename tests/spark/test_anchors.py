@@ -72,7 +72,6 @@ def placed(df: DataFrame) -> list[str]:
     return sorted(map(str, df.withColumn("partition", F.spark_partition_id()).collect()))
 
 
-@pytest.mark.slow
 def test_rows_are_where_they_would_be_without_anchors(
     refusable: SparkSession, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -60,6 +60,17 @@ def test_the_document_runs_every_application() -> None:
 # ---------------------------------------------------------------- average prices
 
 
+def test_columns_of_a_file_that_are_called_as_those_of_the_state_do_not_matter(run: Run, tmp_path: Path) -> None:
+    trades = TRADES.rows(np.arange(40), 0)
+    for number, some in enumerate((trades.slice(0, 20), trades.slice(20))):
+        more = some.append_column("trades", pa.array([9] * 20)).append_column("side", pa.array(["B"] * 20))
+        (tmp_path / "days").mkdir(exist_ok=True)
+        pq.write_table(more, tmp_path / "days" / f"{number}.parquet")
+    outcome = run("vwap", "days", "--workers", 2, "--out", "out", "--json")
+    assert outcome.status == 0, outcome.err
+    assert sum(row["trades"] for row in pq.read_table("out/result.parquet").to_pylist()) == 40
+
+
 def test_average_prices_follow_the_trades_and_few_tickers_move_when_workers_are_added(run: Run) -> None:
     steps = typed_in_the_document(run, "vwap")["batches"]
     assert [step["workers"] for step in steps] == [8, 12]
@@ -107,7 +118,6 @@ def test_with_known_costs_workers_have_the_same_work_and_a_table_is_shown(run: R
 # ---------------------------------------------------------------- words
 
 
-@pytest.mark.slow
 def test_the_top_words_of_a_stream_are_those_of_a_batch(run: Run) -> None:
     batch = typed_in_the_document(run, "wordcount")
     Path("out").rename("batch")
@@ -158,7 +168,8 @@ def test_the_model_does_not_depend_on_the_scheme(spark: SparkSession, scheme: st
 
 def test_texts_of_a_file_are_classified_and_need_no_label(run: Run, tmp_path: Path) -> None:
     (tmp_path / "known.csv").write_text("text,label\ncheap pills,spam\nlunch today,ham\ncheap cheap,spam\n")
-    (tmp_path / "new.csv").write_text("text\nCheap lunch cheap!\nlunch?\n")
+    (tmp_path / "new.csv").mkdir()  # a folder, as Spark writes it, but no stream
+    (tmp_path / "new.csv" / "part-0.csv").write_text("text\nCheap lunch cheap!\nlunch?\n")
     outcome = run("naive-bayes", "known.csv", "--classify", "new.csv", "--workers", 2, "--out", "out", "--json")
     assert outcome.status == 0, outcome.err
     (found,) = outcome.json_lines
@@ -169,6 +180,14 @@ def test_texts_of_a_file_are_classified_and_need_no_label(run: Run, tmp_path: Pa
 
 
 # ---------------------------------------------------------------- decision trees
+
+
+def test_columns_of_numbers_of_a_csv_are_features(run: Run, tmp_path: Path) -> None:
+    lines = [f"{'left' if i % 2 else 'right'},{i % 2 + i / 1000},{i % 7},note {i}" for i in range(200)]
+    (tmp_path / "points.csv").write_text("\n".join(["label,x,y,note", *lines]))
+    outcome = run("decision-tree", "points.csv", "--depth", 1, "--workers", 2, "--json")
+    assert outcome.status == 0, outcome.err
+    assert outcome.json_lines[0]["leaves"] == 2
 
 
 @pytest.mark.slow
@@ -207,6 +226,13 @@ def test_errors_of_heavy_hitters_have_one_two_or_all_terms(run: Run) -> None:
     true = Counter(MENTIONS.rows(np.arange(20_000), 0)["entity"].to_pylist())
     for hitter in pq.read_table("out/result.parquet").to_pylist():
         assert hitter["count"] - hitter["error"] <= true[hitter["key"]] <= hitter["count"]
+
+
+def test_a_scheme_is_compared_with_its_own_parameters(run: Run) -> None:
+    outcome = run("heavy-hitters", "--rows", 500, "--workers", 4, "--scheme", "pkg(choices=3)", "--json")
+    assert outcome.status == 0, outcome.err
+    terms = {each["scheme"]: each["terms"] for each in outcome.json_lines[0]["schemes"]}
+    assert terms == {"hash": 1, "pkg": 3, "shuffle": 4}
 
 
 def test_bounds_hold_on_a_real_stream(spark: SparkSession) -> None:

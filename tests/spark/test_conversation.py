@@ -188,3 +188,14 @@ def test_what_cannot_be_is_refused(rows: DataFrame) -> None:
     ):
         with pytest.raises(error, match=f"^{rule}"):
             call()
+
+
+def test_what_has_not_run_can_still_be_run_and_heard(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    talk = Conversation(make("posg", W, **PARAMETERS))
+    placed = talk.map(rows, "key", same, rows.schema, "c")
+    monkeypatch.setattr("unskew.spark.telling.PATIENCE", 0.1)
+    with pytest.raises(InputError, match=r"^conversation: what map returned has not run; write or collect it first"):
+        talk.collect()
+    placed.collect()
+    monkeypatch.setattr("unskew.spark.telling.PATIENCE", 60.0)
+    assert sum(talk.collect().rows) == 400

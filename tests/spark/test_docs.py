@@ -47,7 +47,7 @@ def test_the_streaming_guide(spark: SparkSession) -> None:
 
 @pytest.mark.slow
 def test_the_applications(spark: SparkSession) -> None:
-    """Their commands are run by test_apps.py."""
+    """Their commands are run by test_apps_on_spark.py."""
     run_all("docs/applications.md")
 
 

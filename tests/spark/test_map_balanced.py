@@ -16,8 +16,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError
+from unskew.sketches.mean_costs import new_mean_costs
 from unskew.spark import LearnedCosts, balance, map_balanced
 from unskew.spark.cost_dealing import CostDealing
+from unskew.spark.learned_costs import COLUMNS, ROWS, packed
+from unskew.spark.streaming.cost_files import CostFiles
 from unskew.spark.working import by_cost_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
@@ -164,6 +167,15 @@ def test_null_costs_count_as_much_as_the_others_on_average(documents: DataFrame)
 @pytest.mark.parametrize("cost", ["cast(null as double)", "0", "0.0"])
 def test_rows_are_dealt_by_number_where_no_cost_is_known_or_all_cost_nothing(documents: DataFrame, cost: str) -> None:
     assert balance(map_balanced(documents, same, documents.schema, W, cost)).max_over_mean < 1.02
+
+
+def test_a_micro_batch_without_rows_teaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else all rows of the next one would seem to cost nothing, and go to one worker."""
+    files = CostFiles(str(tmp_path))
+    monkeypatch.setattr("unskew.spark.streaming.cost_files.this_batch", lambda: 0)
+    files.tell(0, packed(new_mean_costs(ROWS, COLUMNS)))
+    monkeypatch.setattr("unskew.spark.streaming.cost_files.this_batch", lambda: 1)
+    assert files.known(0, None, 0.5) is None
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {

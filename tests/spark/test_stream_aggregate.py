@@ -190,7 +190,6 @@ def test_windows_that_python_merges_are_those_of_a_batch(
     assert len(found) > 100
 
 
-@pytest.mark.slow
 def test_a_key_without_rows_is_forgotten_after_its_ttl(
     spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None
 ) -> None:

@@ -25,9 +25,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, results, start, words
 
-from unskew.aggregates import Aggregate, Count, Max, Sum
+from unskew.aggregates import Aggregate, Count, Max, Sum, TopK
 from unskew.errors import InputError
-from unskew.spark import Adaptive, aggregate
+from unskew.spark import PROVIDER, ROCKS, Adaptive, aggregate
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
 SCHEMA, W, ROWS = "word string, v bigint", 4, 2_000
@@ -213,6 +213,21 @@ def test_other_aggregates_or_windows_are_refused_and_other_workers_go_on(spark: 
     whole = {row["word"]: row["count"] for row in feed.batch().groupBy("word").count().collect()}
     assert found == {word: whole[word] for word in found}
     assert "word-1" in found
+
+
+def test_states_with_a_ttl_are_others_than_those_without(spark: SparkSession, tmp_path: Path) -> None:
+    feed, adaptive = Feed(spark, tmp_path / "rows", SCHEMA), Adaptive(tmp_path / "checkpoint")
+    before = spark.conf.get(PROVIDER)
+    spark.conf.set(PROVIDER, ROCKS)
+    try:
+        aggregate(feed.stream(), "word", {"top": TopK("v")}, 4, plan=adaptive)
+        (tmp_path / "checkpoint" / "offsets").mkdir()
+        (tmp_path / "checkpoint" / "offsets" / "0").touch()  # as if it had begun
+        aggregate(feed.stream(), "word", {"top": TopK("v")}, 4, plan=adaptive)
+        with pytest.raises(InputError, match=r"^checkpoint: .* with or without ttl as before, or start anew"):
+            aggregate(feed.stream(), "word", {"top": TopK("v")}, 4, plan=adaptive, ttl="1 hour")
+    finally:
+        spark.conf.set(PROVIDER, before)
 
 
 # ---------------------------------------------------------------- the driver

@@ -52,11 +52,11 @@ def deal(df: DataFrame, key: str, workers: int, scheme: str | Scheme, states: Se
 
 def compare(job: Job, df: DataFrame, key: str, scheme: str | Scheme, states: Sequence[str] = ()) -> list[Dealt]:
     """The scheme between Spark's own hash and round robin, which never and always split a key."""
+    compared = {name_of(each): each for each in (HASH, scheme, ROUND_ROBIN)} | {name_of(scheme): scheme}
     found: list[Dealt] = []
-    for each in (HASH, scheme, ROUND_ROBIN):
-        if name_of(each) not in [dealt.scheme for dealt in found]:
-            job.say(f"how {name_of(each)} deals the rows")
-            found.append(deal(df, key, job.workers, each, states))
+    for name, each in compared.items():
+        job.say(f"how {name} deals the rows")
+        found.append(deal(df, key, job.workers, each, states))
     return found
 
 

@@ -117,7 +117,7 @@ def run(job: Job, key: str = "entity", top: int = 20, counters: int = 200) -> Fo
     )
     rows = job.read(sample).select(key).dropna()
     sketch = TopK(key, k=1, counters=counters)
-    compared = {name_of(each): each for each in (scheme, *([] if rows.isStreaming else COMPARED))}
+    compared = {name_of(each): each for each in (*([] if rows.isStreaming else COMPARED), scheme)}
     states: dict[str, list[Any]] = {name: [sketch.zero()] * job.workers for name in compared}
     loads = {name: [0] * job.workers for name in compared}
 

@@ -41,6 +41,7 @@ class Job:
 
     def __post_init__(self) -> None:
         self.out = self.out.absolute()  # Spark may have another working directory
+        self._require_elsewhere("path", self.source.path)
 
     @cached_property
     def spark(self) -> SparkSession:
@@ -52,11 +53,11 @@ class Job:
         """Of the stream: ``unskew top`` shows it while it runs."""
         return self.out / CHECKPOINT
 
-    def read(self, sample: Sample) -> DataFrame:
-        """The rows; where none are given, those of `sample`."""
+    def read(self, sample: Sample, infer: bool = False) -> DataFrame:
+        """The rows; where none are given, those of `sample`. See `Source.read`."""
         spark = self.spark
         self.say("reading the rows" if self.source.path else "making the rows")
-        df = self.source.read(spark, sample, self.scratch / "sample")
+        df = self.source.read(spark, sample, self.scratch / "sample", infer=infer)
         self._clear()
         return df
 
@@ -64,11 +65,12 @@ class Job:
         """Other rows, to try what was learnt on: of `path`; without one, more of the sample; None if there is none."""
         if path is None and self.source.path is not None:
             return None
+        self._require_elsewhere("classify", path)
         return Source(path, rows=max(1, self.source.rows // 4), seed=self.source.seed)
 
     def read_more(self, more: Source, sample: Sample) -> DataFrame:
         """These rows, as a batch."""
-        return more.read(self.spark, sample, self.scratch / "more", first=FAR_AWAY)
+        return more.read(self.spark, sample, self.scratch / "more", first=FAR_AWAY, infer=True, as_batch=True)
 
     def each_batch(self, df: DataFrame, work: Callable[[DataFrame, int], None], mode: str = "append") -> None:
         """``work(rows, number)`` for each micro-batch of a stream that has rows; for a batch, once."""
@@ -116,6 +118,8 @@ class Job:
         with at_work:  # a micro-batch that has begun is finished, another one is not begun
             ended.set()
         query.stop()
+        if failed:  # in the one that had begun
+            raise failed[0]
         if not self.batches_done:
             raise InputError(f"path: {self.source.path!r} has no rows to read")
 
@@ -135,6 +139,14 @@ class Job:
         else:
             rows.write.mode("overwrite").parquet(str(path))  # a batch that runs again writes the same again
         return path
+
+    def _require_elsewhere(self, name: str, path: str | None) -> None:
+        """InputError where rows would be read from what an earlier run wrote to this folder, which is taken away."""
+        if path is None or "://" in path:
+            return
+        for mine in (self.out / output for output in OUTPUTS):
+            if Path(path).absolute().is_relative_to(mine):
+                raise InputError(f"{name}: {path!r} is what this run would replace; write to another folder with --out")
 
     def _clear(self) -> None:
         """Take away what an earlier run wrote, which the user has agreed to. Nothing else in the folder is touched."""

@@ -69,8 +69,19 @@ class Source:
     def is_stream(self) -> bool:
         return self.rate is not None or self.batches is not None or (self.path is not None and Path(self.path).is_dir())
 
-    def read(self, spark: "SparkSession", sample: Sample, scratch: Path, first: int = 0) -> "DataFrame":
-        """The rows, with the columns of `sample` and all others that a file has. A sample begins with row `first`."""
+    def read(
+        self,
+        spark: "SparkSession",
+        sample: Sample,
+        scratch: Path,
+        first: int = 0,
+        infer: bool = False,
+        as_batch: bool = False,
+    ) -> "DataFrame":
+        """The rows, with the columns of `sample` and all others that a file has. A sample begins with row `first`.
+
+        Other columns of a CSV are texts, unless Spark is to `infer` their types. With `as_batch`, so is a folder.
+        """
         if self.rate is not None:
             numbers = spark.readStream.format("rate").option("rowsPerSecond", self.rate).load().select("value")
             return numbers.mapInArrow(_making(sample, self.seed), sample.schema)
@@ -84,9 +95,9 @@ class Source:
         path = self.path or str(scratch)
         path = path if "://" in path else str(Path(path).absolute())  # Spark may have another working directory
         kind = format_of(path, self.file_format)
-        options = {"header": "true"} if kind == "csv" else {}
+        options = {"header": "true", "inferSchema": str(infer).lower()} if kind == "csv" else {}
         df = spark.read.format(kind).options(**options).load(path)
-        if self.is_stream:
+        if self.is_stream and not as_batch:
             reader = spark.readStream.schema(df.schema).option("maxFilesPerTrigger", 1)
             df = reader.format(kind).options(**options).load(path)
         return self._with_types(df.withColumnRenamed("value", "text") if kind == "text" else df, sample)

@@ -132,7 +132,7 @@ def run(job: Job, add: int = 0, after: int = 2) -> Found:
     if add and not job.source.is_stream:
         raise InputError("add: workers are added between micro-batches; give a folder, --batches or --rate")
     exchange = Exchange(job, algorithm, add, after)
-    job.each_batch(job.read(TRADES).where(GOOD), exchange.step)
+    job.each_batch(job.read(TRADES).select(*TRADES.columns).where(GOOD), exchange.step)
     assert exchange.state is not None
     job.write(exchange.state.drop("side", "value"))
     return _found(exchange, exchange.state.orderBy("trades", ascending=False).limit(10).collect())

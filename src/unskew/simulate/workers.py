@@ -221,7 +221,7 @@ class QueuedWorkers:
         self.settle(time)
         self._work, self._worked_for = self.work, self._asked.copy()
         now, lines = self._now(time), self._lines
-        changed = service != lines.service
+        changed = (service != lines.service) & (lines.waiting > 0)  # of the others, it is when they ended
         left = (lines.finish - now) * service / lines.service
         lines.finish[changed] = now + left[changed]
         lines.service[:] = service

@@ -149,8 +149,9 @@ class Conversation:
         """
         if self._observations is None:
             raise InputError("conversation: there is no run to learn from; first call map and run what it returns")
-        (routed, executed), self._observations = self._observations, None
+        routed, executed = self._observations
         done = {row["worker"]: row for row in hear(executed, NOT_RUN)}  # each once, also if it was retried
+        self._observations = None
         workers = range(self._scheme.workers)
         if len(done) < len(workers):
             warn(

@@ -207,7 +207,7 @@ class Notebook:
         return WorkerHalf.from_bytes(self._scheme, data, 1, self._sources)
 
     def _take_in(self) -> None:
-        if not self._pages:
+        if not self._waiting:
             return
         source, ticket, ids = (
             np.concatenate([np.asarray(getattr(letter, name)) for letter, _ in self._pages])

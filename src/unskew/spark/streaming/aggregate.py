@@ -63,6 +63,7 @@ def aggregate_stream(
             "aggregates": [*map(_described, aggregates.values())],
             "window": None if windows is None else [windows.window, windows.slide],
             "merged_by": "spark" if native else "python",
+            "ttl": ttl is not None,
         }
         _require_same_states(route.plan.folder(), states)
     df, keys, results = route.df, list(names), dict(aggregates)
@@ -107,8 +108,8 @@ def _require_same_states(folder: SideFolder, states: dict[str, Any]) -> None:
     """InputError where a checkpoint holds the states of another aggregation."""
     before = folder.read(STATES)
     try:
-        same = before is None or json.loads(before) == states
-    except ValueError:
+        same = before is None or {"ttl": False, **json.loads(before)} == states
+    except (ValueError, TypeError):
         same = True  # damaged, so Spark has to find out itself
     if not same and folder.has_begun():
         raise InputError(

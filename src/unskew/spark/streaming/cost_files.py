@@ -31,7 +31,8 @@ class CostFiles(NamedTuple):
         told = [int(name) for name in folder.folders(TOLD) if name.isdigit()]
         for number in sorted(number for number in told if last <= number < batch):
             new = _read(folder, [f"{TOLD}/{number}/{name}" for name in folder.names(f"{TOLD}/{number}")], None)
-            found = found if new is None else learnt(found, new, keep)
+            if new is not None and new.counts.cells.any():
+                found = learnt(found, new, keep)
         if source == 0 and found is not None:
             folder.write_bytes(f"{KNOWN}/{batch}", packed(found))
             for old in before:

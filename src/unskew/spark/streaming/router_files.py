@@ -1,7 +1,8 @@
 """The states of live routers, from one micro-batch to the next: each task leaves its own in the side folder.
 
-A task knows its micro-batch, reads what the task of its number left in the one before, and leaves its own at its end.
-A batch that runs again reads the same and writes the same, as long as its rows come in the same order.
+A task knows its micro-batch, reads what the task of its number left last before it, and leaves its own at its end. Not
+every micro-batch has a task of every number: one without rows may have none. A batch that runs again reads the same and
+writes the same, as long as its rows come in the same order.
 """
 
 import warnings
@@ -16,7 +17,6 @@ from unskew.spark.streaming.side_folder import SideFolder
 
 BATCH_ID = "streaming.sql.batchId"
 FOLDER = "routers"
-KEPT = 2  # batches whose states stay: the running one, and the one that it goes on from
 
 
 class RouterFiles(NamedTuple):
@@ -26,8 +26,10 @@ class RouterFiles(NamedTuple):
     name: str
 
     def router(self, scheme: Scheme, source: int) -> Router:
-        """The router of a source, as it was at the end of the micro-batch before; empty in the first one."""
-        data = self._folder().read_bytes(_name(this_batch() - 1, source))
+        """The router of a source, as it was at the end of its last micro-batch before this one; empty in the first."""
+        folder = self._folder()
+        before = self._before(folder, source)
+        data = folder.read_bytes(_name(before[0], source)) if before else None
         if data is not None:
             try:
                 return Router.from_bytes(scheme, data)
@@ -41,10 +43,16 @@ class RouterFiles(NamedTuple):
         """Leave the state of a router to the next micro-batch, and take away what is too old."""
         folder, batch = self._folder(), this_batch()
         folder.write_bytes(_name(batch, source), router.to_bytes())
-        if source == 0:
-            for old in folder.folders(FOLDER):
-                if old.isdigit() and int(old) <= batch - KEPT:
-                    folder.remove_folder(f"{FOLDER}/{old}")
+        for old in self._before(folder, source)[1:]:  # this one goes on from the latest of them
+            folder.remove(_name(old, source))
+            if not folder.names(f"{FOLDER}/{old}"):
+                folder.remove_folder(f"{FOLDER}/{old}")
+
+    def _before(self, folder: SideFolder, source: int) -> list[int]:
+        """The micro-batches before this one in which the source left its state, the latest first."""
+        batches = sorted((int(name) for name in folder.folders(FOLDER) if name.isdigit()), reverse=True)
+        here = this_batch()
+        return [each for each in batches if each < here and f"{source}.npz" in folder.names(f"{FOLDER}/{each}")]
 
     def _folder(self) -> SideFolder:
         return SideFolder(self.checkpoint, self.name)
