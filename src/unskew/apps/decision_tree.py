@@ -120,7 +120,7 @@ def run(job: Job, other: str | None = None, depth: int = 6, bins: int = 32) -> F
         for again in range(1 if rows.isStreaming else depth):
             if not tree.open:
                 break
-            job.say(f"round {number + again + 1}: {tree.leaves} leaves")
+            job.say(f"round {number + again + 1}, leaves so far: {tree.leaves}")
             points = points_of(batch, features, tree)
             for key, each in histograms_of(points, bins, job.workers, scheme).items():
                 kept[key] = merge(kept.get(key, EMPTY), each, bins)

@@ -18,7 +18,7 @@ PAPER = Paper(
         "or come when so many before them are done as Storm would wait for. All workers begin at the same moment; what "
         "routing, shuffling and starting tasks took before is measured beside it, and not part of throughput or "
         "latency.",
-        "Each point is run several times (in a quick run those of PKG, CG and FISH once), with other keys each time, "
+        "Each point is run several times (in a quick run once), with other keys each time, "
         "which is another set of hash functions. CG learns in rounds before, from rows of the stream that it is then "
         "measured on. All schemes get the same rows, in turn, so that whatever else happens on the machine happens to "
         "all alike. Numbers are medians. Several runs share the machine; how late it made workers wake up is told "

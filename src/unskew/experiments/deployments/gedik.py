@@ -49,7 +49,7 @@ BEFORE, DURING, AFTER = PHASES = ("before", "while state moves", "after")
 HISTORY = 100_000  # trades that are in the windows, and were counted
 SOURCES = 4
 ROWS, QUICK_ROWS = 3000, 2000  # of a round
-WHOLE, QUICK = 5, 2  # repetitions
+WHOLE, QUICK = 5, 1  # repetitions
 ROUNDS, QUICK_ROUNDS = 2, 1  # before, and after
 GOAL = Objective("LLL")
 NEARLY_ALL, LITTLE = 8.0, 1.5  # m of the uniform hash (printed: more than 8), and of ours (printed: 1.23 and 1.34)
