@@ -72,7 +72,9 @@ def test_columns_of_a_file_that_are_called_as_those_of_the_state_do_not_matter(r
 
 
 def test_average_prices_follow_the_trades_and_few_tickers_move_when_workers_are_added(run: Run) -> None:
-    steps = typed_in_the_document(run, "vwap")["batches"]
+    printed = typed_in_the_document(run, "vwap")
+    steps = printed["batches"]
+    assert printed["scheme"] == "readj"  # where none is asked for
     assert [step["workers"] for step in steps] == [8, 12]
     assert [step["trades"] for step in steps] == [3000] * 2
     assert steps[0]["tickers_moved"] == steps[0]["tickers_moved_by_hash"] == 0

@@ -116,4 +116,5 @@ def _found(enriching: Enriching) -> Found:
     columns = {"batch": "{batch}", "mentions": "{mentions:,}", "seconds": "{seconds:.1f}"}
     columns |= {"busiest / mean": "{max_over_mean:.3f}", "in turn": "{in_turn_max_over_mean:.3f}"}
     notes = ["Work is 25, 5 and 1 ms per mention, which the worker spends asleep. Seconds include dealing and writing."]
-    return Found("Mentions, enriched", said, columns, steps, {"batches": steps}, pictures, CODE, notes)
+    facts = {"scheme": enriching.scheme, "batches": steps}
+    return Found("Mentions, enriched", said, columns, steps, facts, pictures, CODE, notes)

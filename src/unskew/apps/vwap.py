@@ -154,5 +154,5 @@ def _found(exchange: Exchange, top: list[Any]) -> Found:
     columns |= {"busiest / mean": "{max_over_mean:.2f}", "by hash": "{hash_max_over_mean:.2f}"}
     columns |= {"tickers moved": "{tickers_moved}", "moved by hash": "{tickers_moved_by_hash}"}
     loads = bars({"placed by unskew": last["load"], "by hash": last["load_by_hash"]}, "trades")
-    facts = {"batches": steps, "top": [row.asDict() for row in top]}
+    facts = {"scheme": exchange.algorithm, "batches": steps, "top": [row.asDict() for row in top]}
     return Found("Average prices, whole tickers", said, columns, steps, facts, [(loads, "The last batch.")], CODE)
