@@ -28,7 +28,7 @@ test: setup check ## style, types and all tests
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not slow"
 
 .PHONY: soak
-soak: setup ## streams whose drivers and executors are killed, long cases, and twenty minutes of small batches (about 45 minutes)
+soak: setup ## streams whose drivers and executors are killed, long cases, and twenty minutes of small batches (about an hour)
 	$(BIN)/python -m pytest -m slow
 
 .PHONY: check
