@@ -163,11 +163,11 @@ MISTAKES = {
     "key": (["heavy-hitters", "--key", "a b"], "key: must be a name of letters, digits and underscores, not 'a b'"),
     "no file to classify": (["naive-bayes", "--classify", "new.csv"], "path: there is no 'new.csv'"),
     "its own result": (
-        ["heavy-hitters", "full/result.parquet", "--out", "full", "--force"],
-        "path: 'full/result.parquet' is what this run would replace; write to another folder with --out",
+        ["heavy-hitters", "ran/result.parquet", "--out", "ran", "--force"],
+        "path: 'ran/result.parquet' is what this run would replace; write to another folder with --out",
     ),
     "out is a file": (["vwap", "--out", "plain"], "out: 'plain' is a file; name a folder"),
-    "out has files": (["vwap", "--out", "full"], "out: 'full' has files, all kept (mine.txt, "),
+    "out has files": (["vwap", "--out", "full"], "out: 'full' has files, all kept (mine.txt); add --force, or name"),
 }
 
 
@@ -176,7 +176,8 @@ def test_a_mistake_is_one_line_and_nothing_is_written(run, name, tmp_path):
     (tmp_path / "plain").write_text("mine")
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "mine.txt").write_text("mine")
-    pq.write_table(pa.table({"entity": ["a"]}), tmp_path / "full" / "result.parquet")
+    (tmp_path / "ran").mkdir()
+    pq.write_table(pa.table({"entity": ["a"]}), tmp_path / "ran" / "result.parquet")
     before = sorted(str(path) for path in tmp_path.rglob("*"))
     arguments, message = MISTAKES[name]
     outcome = run("run", *arguments)

@@ -72,9 +72,9 @@ def test_round_robin_and_hash_are_not(documents: DataFrame) -> None:
 @pytest.mark.parametrize(
     ("rows", "cost", "workers"),
     [
-        (20_000, "1", 16),  # all the same
-        (20_000, "if(id % 200 = 0, 500, 1)", 16),  # a hundred expensive ones
-        (20_000, "if(id = 5, 1e6, 1)", 16),  # one that is more than a worker's share
+        (100_000, "1", 16),  # all the same
+        (100_000, "if(id % 1000 = 0, 500, 1)", 16),  # a few hundred expensive ones
+        (100_000, "if(id = 5, 1e6, 1)", 16),  # one that is more than a worker's share
         (64, "if(id < 16, 1000, 1)", 16),  # one expensive row per worker
         pytest.param(50_000, "pow(2, id % 20)", 64, marks=pytest.mark.slow),  # classes of costs
     ],

@@ -25,7 +25,7 @@ from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.spark import aggregate
 
-NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal(")
+NUMBERS = ("tinyint", "smallint", "int", "bigint", "float", "double", "decimal")
 CODE = """histograms = aggregate(points, "feature", {"histograms": LeafHistograms(bins=32)}, workers, "pkg")
 tree.grow({...: merged histograms by leaf, feature and class})  # then the next round"""
 BIN_LISTS = {"centres": pa.list_(pa.float64()), "counts": pa.list_(pa.float64())}
@@ -109,7 +109,7 @@ def run(job: Job, other: str | None = None, depth: int = 6, bins: int = 32) -> F
     require_integer("bins", bins, 2, 1000)
     scheme, more, tree = job.scheme or "pkg", job.more(other), Tree(bins=bins, depth=depth)
     rows = job.read(_sample(job.source.path), infer=True).where("label IS NOT NULL")
-    features = [name for name, kind in rows.dtypes if name != "label" and kind.startswith(NUMBERS)]
+    features = [name for name, kind in rows.dtypes if name != "label" and kind.split("(")[0] in NUMBERS]
     if not features:
         raise InputError("path: no column of numbers besides label, so there are no features")
     kept: dict[tuple[int, int, str], Histogram] = {}  # of open leaves, from the micro-batches so far
@@ -139,7 +139,7 @@ def run(job: Job, other: str | None = None, depth: int = 6, bins: int = 32) -> F
     said = [f"A tree of {tree.leaves} leaves over {len(features)} features, after {len(rounds)} rounds."]
     if more is not None:
         job.say("classifying other rows")
-        found = classify(job.read_more(more, _sample(other)), features, tree)
+        found = classify(job.read_more(more, _sample(other), infer=True), features, tree)
         done = job.spark.read.parquet(str(job.write(found)))
         facts["classified"] = done.count()
         facts["accuracy"] = done.where("label = predicted").count() / max(1, facts["classified"])

@@ -68,9 +68,9 @@ class Job:
         self._require_elsewhere("classify", path)
         return Source(path, rows=max(1, self.source.rows // 4), seed=self.source.seed)
 
-    def read_more(self, more: Source, sample: Sample) -> DataFrame:
-        """These rows, as a batch."""
-        return more.read(self.spark, sample, self.scratch / "more", first=FAR_AWAY, infer=True, as_batch=True)
+    def read_more(self, more: Source, sample: Sample, infer: bool = False) -> DataFrame:
+        """These rows, as a batch. See `Source.read`."""
+        return more.read(self.spark, sample, self.scratch / "more", first=FAR_AWAY, infer=infer, as_batch=True)
 
     def each_batch(self, df: DataFrame, work: Callable[[DataFrame, int], None], mode: str = "append") -> None:
         """``work(rows, number)`` for each micro-batch of a stream that has rows; for a batch, once."""

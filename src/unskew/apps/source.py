@@ -80,7 +80,8 @@ class Source:
     ) -> "DataFrame":
         """The rows, with the columns of `sample` and all others that a file has. A sample begins with row `first`.
 
-        Other columns of a CSV are texts, unless Spark is to `infer` their types. With `as_batch`, so is a folder.
+        Other columns of a CSV are texts, unless Spark is to `infer` their types. A folder is a stream, but not with
+        `as_batch`.
         """
         if self.rate is not None:
             numbers = spark.readStream.format("rate").option("rowsPerSecond", self.rate).load().select("value")
