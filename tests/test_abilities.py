@@ -49,9 +49,7 @@ def test_a_misspelt_method_is_refused_with_the_right_name():
 
 def test_a_method_of_any_other_name_is_refused_with_all_names_that_are_known():
     found = refusal(with_members(xyz=lambda self: None))
-    assert found.startswith(
-        "scheme: Odd has a public method xyz that no ability knows; known are awaits, check, check_state, "
-    )
+    assert found.startswith("scheme: Odd has a public method xyz that no ability knows; known are check, check_state, ")
 
 
 @pytest.mark.parametrize(
@@ -175,7 +173,6 @@ def test_a_worker_half_needs_its_kernel_and_its_methods():
         "tell": lambda self, states, worker: None,
         "hear": lambda self, state, worker, message: None,
         "may_ask": lambda self, state: False,
-        "awaits": lambda self, state: (0, 0),
         "quiet_for": lambda self, states: None,
     }
     for missing in half:

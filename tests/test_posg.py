@@ -26,11 +26,12 @@ SMALL = {"window": 8, "tolerance": 0.3, "columns": 6, "rows": 2}
 
 @pytest.fixture
 def phases(monkeypatch):
-    """The state of the source each time that it has heard something."""
+    """The state of the source before and after each message that it hears by a call; other replies come between."""
     seen = []
 
     def recording(hear):
         def heard(router, *message):
+            seen.append(int(router.state.phase[0]))
             hear(router, *message)
             seen.append(int(router.state.phase[0]))
 
@@ -140,6 +141,21 @@ def test_cutting_the_stream_changes_no_message(cut):
     assert parts.latency_mean == whole.latency_mean
 
 
+@pytest.mark.parametrize("delay", [0.0, 60.0])
+def test_what_is_foreseen_is_what_comes_to_be(monkeypatch, delay):
+    """With a bound that is never reached nothing is foreseen; where there is no room, the loop stops for more."""
+    numbers, costs = (np.arange(900) ** 2 % 23).tolist(), [POWERS[i % 5] for i in range(900)]
+    results = []
+    for room, bound in ((1024, None), (2, None), (1024, 10_000)):
+        monkeypatch.setattr("unskew.simulate.foreseeing.ROOM", room)
+        stream = Given(tuple(numbers), cut=250, costs=tuple(costs))
+        queues = Queues(rate=2.0, bound=bound, feedback_delay=delay)
+        (result,) = simulate(stream, [make("posg", 3, **SMALL)], queues=queues)
+        results.append((result.messages, result.load, result.latency_mean, result.latency_max))
+    assert results[0] == results[1] == results[2]
+    assert len(results[0][0]) > 20
+
+
 @pytest.mark.parametrize("delay", [0.0, 3.0])
 def test_bounded_queues_give_the_same_answer_however_the_stream_is_cut(delay):
     numbers, costs = (np.arange(400) ** 2 % 23).tolist(), [POWERS[i % 5] for i in range(400)]
@@ -157,7 +173,7 @@ def test_bounded_queues_give_the_same_answer_however_the_stream_is_cut(delay):
 @given(moment=st.integers(50, 350), cut=st.integers(1, 400))
 @settings(max_examples=15)
 def test_replies_are_heard_before_an_event_that_comes_after_them(moment, cut):
-    """A router that stops at what makes a difference, and one that stops for every tuple since there is a bound."""
+    """With a bound, though none is ever reached, a router stops more often."""
     numbers, costs = (np.arange(400) ** 2 % 23).tolist(), [POWERS[i % 5] for i in range(400)]
     results = []
     for bound, at in ((None, cut), (10_000, 400)):

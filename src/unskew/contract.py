@@ -123,13 +123,6 @@ class Conversing(Protocol):
     def may_ask(self, state: Any) -> bool:
         """Whether the next tuple may carry a ticket. Only `hear` and such a tuple itself change the answer."""
 
-    def awaits(self, state: Any) -> tuple[int, int]:
-        """A ticket, and how many replies to it must be heard before one can change a decision; ``(0, 0)`` where none
-        can. Replies to other tickets change none. Only `hear` and replies change the answer.
-
-        Simulations need not stop before.
-        """
-
     def quiet_for(self, states: Any) -> Loads:
         """How many tuples each worker must execute before it can have something to tell that nobody asked: at least 1.
 

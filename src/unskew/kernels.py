@@ -35,17 +35,18 @@ def inlined(function: Function) -> Function:
     return _compile(function, _nrt=False, inline="always")
 
 
-def loop_over(source: str, name: str, step: Callable[..., Any]) -> Callable[..., Any]:
-    """The loop `source` (which defines a function ``loop`` that calls ``step``), compiled for one scheme.
+def loop_over(source: str, name: str, **steps: Any) -> Callable[..., Any]:
+    """The loop `source` (which defines a function ``loop``), compiled for one scheme: `steps` are what it calls.
 
-    It takes the file and module of `step`, so that Numba caches it like a function that is written there.
+    It takes the file and module of the first of them, so that Numba caches it like a function that is written there.
     """
-    python_step = getattr(step, "py_func", step)
-    namespace = {"__name__": python_step.__module__, "step": step}
+    first = next(iter(steps.values()))
+    python_step = getattr(first, "py_func", first)
+    namespace = {"__name__": python_step.__module__, **steps}
     code = compile(source.replace("def loop(", f"def {name}("), python_step.__code__.co_filename, "exec")
     exec(code, namespace)  # our own constant source; see the module's docstring for why
-    options = getattr(step, "targetoptions", {})  # of a user's own choice where Numba alone has compiled it
-    return _compile(cast(Callable[..., Any], namespace[name]), source, _nrt=options.get("_nrt", True))
+    counts = any(getattr(step, "targetoptions", {}).get("_nrt", True) for step in steps.values() if callable(step))
+    return _compile(cast(Callable[..., Any], namespace[name]), source, _nrt=counts)  # as a user's own kernel may
 
 
 def _compile(function: Function, source: str = "", **options: Any) -> Function:

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from unskew import conversing
 from unskew.contract import Conversing, Offline, Plannable, Replanning, Scheme, can, check_class
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import frozen
@@ -31,26 +32,6 @@ TICKET_LOOP = """
 def loop(scheme, state, key_ids, times, tickets, chosen):
     for i in range(len(key_ids)):
         chosen[i], tickets[i] = step(scheme, state, key_ids[i], times[i])
-"""
-WATCHED_LOOP = """
-def loop(scheme, state, key_ids, times, tickets, chosen, watch):
-    heard, awaited = watch.heard, watch.awaited
-    for i in range(len(key_ids)):
-        if i > 0 and watch.clock[i] >= heard:
-            return i
-        worker, ticket = step(scheme, state, key_ids[i], times[i])
-        chosen[i], tickets[i] = worker, ticket
-        cost = watch.costs[i] if len(watch.costs) else 1.0
-        done = max(watch.free[worker], watch.clock[i]) + watch.service[worker] * cost
-        watch.free[worker] = done
-        watch.quiet[worker] -= 1
-        if watch.quiet[worker] == 0:
-            heard = min(heard, done + watch.delay - watch.rounding * abs(done))
-        if ticket > 0 and ticket == watch.ticket:
-            awaited -= 1
-            if awaited == 0:
-                return i + 1
-    return len(key_ids)
 """
 EXECUTE_LOOP = """
 def loop(scheme, states, workers, key_ids, seconds, waited, sources, tickets, replies, i):
@@ -108,28 +89,30 @@ class Registration:
         return {} if self.offline else dict(self.type._field_defaults)
 
     def __getstate__(self) -> dict[str, Any]:
-        loops = ("loop", "watched_loop", "execute_loop", "reply_loop")  # compiled where it arrives
+        loops = ("loop", "conversing_loop", "execute_loop", "reply_loop")  # compiled where it arrives
         return {name: value for name, value in self.__dict__.items() if name not in loops}
 
     @cached_property
     def loop(self) -> Callable[..., None]:
         source = COST_LOOP if self.knows_cost else BATCH_LOOP if self.execute is None else TICKET_LOOP
-        return loop_over(source, f"route_{self.name}", self.choose)
+        return loop_over(source, f"route_{self.name}", step=self.choose)
 
     @cached_property
-    def watched_loop(self) -> Callable[..., int]:
-        """The same up to where workers may have a message; see `router.Watch`."""
-        return loop_over(WATCHED_LOOP, f"route_{self.name}_watched", self.choose)
+    def conversing_loop(self) -> Callable[..., tuple[int, int]]:
+        """The same, with the workers; see `conversing`."""
+        assert self.execute is not None
+        halves = {"choose": self.choose, "execute": self.execute, "hear_reply": self.hear_reply}
+        return loop_over(conversing.LOOP, f"converse_{self.name}", **halves, **conversing.STEPS)
 
     @cached_property
     def reply_loop(self) -> Callable[..., None]:
         assert self.hear_reply is not None
-        return loop_over(REPLY_LOOP, f"hear_{self.name}", self.hear_reply)
+        return loop_over(REPLY_LOOP, f"hear_{self.name}", step=self.hear_reply)
 
     @cached_property
     def execute_loop(self) -> Callable[..., tuple[int, bool]]:
         assert self.execute is not None
-        return loop_over(EXECUTE_LOOP, f"execute_{self.name}", self.execute)
+        return loop_over(EXECUTE_LOOP, f"execute_{self.name}", step=self.execute)
 
 
 SCHEMES: dict[str, Registration] = {}

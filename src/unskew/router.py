@@ -6,7 +6,7 @@ decisions.
 
 from collections.abc import Iterable
 from threading import Lock
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,6 +27,7 @@ from unskew.contract import (
     Workers,
     can,
 )
+from unskew.conversing import WRONG, Course
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, frozen, require_key_ids
 from unskew.members import Names, require_members
@@ -37,24 +38,6 @@ from unskew.worker_report import WorkerReport, checked_report
 
 MOST_SOURCE = 2**31 - 1  # Spark counts tasks in an int
 GROWTH_STEP = 65_536  # tuples routed between two looks at whether a growing state still has room
-
-
-class Watch(NamedTuple):
-    """When workers may have a message, for `Router.send`: it routes no tuple that comes after one is heard.
-
-    A worker may have one when it has executed so many more tuples (`quiet`). It executes them one after the other.
-    """
-
-    heard: float  # when the next message is heard, of what workers have already
-    delay: float  # seconds until a message is heard
-    rounding: float  # share of a moment by which it may be early
-    ticket: int  # whose replies count, and
-    awaited: int  # how many more of these tickets make a difference
-    clock: Times  # [tuples] when each tuple comes
-    costs: Times  # [tuples] none where they have no costs
-    free: Times  # [workers] when each worker will be done with what it has; changed on the way
-    service: Times  # [workers] seconds per unit of cost
-    quiet: npt.NDArray[np.int64]  # [workers] how many more tuples until it may have a message; changed on the way
 
 
 class Router:
@@ -155,12 +138,6 @@ class Router:
         return self.converses and bool(self.scheme.may_ask(self.state))
 
     @property
-    def awaits(self) -> tuple[int, int]:
-        """A ticket, and how many replies to it must be heard before one can change a decision."""
-        ticket, replies = self.scheme.awaits(self.state)
-        return ticket, replies
-
-    @property
     def replans(self) -> bool:
         """Whether `replan` has any effect."""
         return can(self.scheme, Replanning)
@@ -198,10 +175,10 @@ class Router:
         return self.send(key_ids, times, costs)[0]
 
     def send(
-        self, key_ids: KeyIds, times: Times | None = None, costs: Times | None = None, watch: Watch | None = None
+        self, key_ids: KeyIds, times: Times | None = None, costs: Times | None = None
     ) -> tuple[Workers, Tickets | None]:
         """The worker of each tuple as `route` tells it, and the ticket that it carries: None where the scheme has no
-        worker half. With a `watch`, only the first tuples, up to where a message may be heard; at least one."""
+        worker half."""
         ids = require_key_ids(key_ids)
         moments = _per_tuple("times", times, len(ids), 0.0)
         chosen = np.empty(len(ids), np.int32)
@@ -212,17 +189,40 @@ class Router:
         if tickets is not None:
             columns.append(tickets)
         with self._one_at_a_time:
-            if watch is not None:
-                routed = self._registration.watched_loop(self._for_loop, self.state, *columns, chosen, watch)
-                chosen, tickets = chosen[:routed], None if tickets is None else tickets[:routed]
-            for part in self._parts(len(ids) if watch is None else 0):
+            for part in self._parts(len(ids)):
                 self._registration.loop(self._for_loop, self.state, *(c[part] for c in columns), chosen[part])
+        self._check_chosen(chosen)
+        return chosen, tickets
+
+    def converse(
+        self,
+        states: Any,
+        ids: KeyIds,
+        times: Times,
+        chosen: Workers,
+        course: Course,
+        told: tuple[float, int],
+        first: int,
+    ) -> tuple[int, int]:
+        """Route the tuples from number `first` on, with worker halves whose states are `states`, into `chosen`.
+
+        Returns where it stopped, and why (see `conversing`): the next message of another kind is heard at ``told[0]``,
+        from worker ``told[1]``.
+        """
+        with self._one_at_a_time:
+            stopped, why = self._registration.conversing_loop(
+                self._for_loop, self.state, states, ids, times, chosen, course, *told, first
+            )
+        if why == WRONG:
+            self._check_chosen(chosen[first:stopped])
+        return stopped, why
+
+    def _check_chosen(self, chosen: Workers) -> None:
         if len(chosen) and not 0 <= chosen.min() <= chosen.max() < self.scheme.workers:
             wrong = chosen.min() if chosen.min() < 0 else chosen.max()
             raise InputError(
                 f"scheme: {self._registration.name} chose worker {wrong}, not one of 0..{self.scheme.workers - 1}"
             )
-        return chosen, tickets
 
     def _parts(self, tuples: int) -> Iterable[slice]:
         """The whole batch at once, or in steps between which a growing state is given room."""

@@ -234,12 +234,6 @@ class Posg(NamedTuple):
     def may_ask(self, state: State) -> bool:
         return bool(state.phase[0] == SEND_ALL)
 
-    def awaits(self, state: State) -> tuple[int, int]:
-        """Replies to the latest request; nothing changes before the last of them."""
-        if state.phase[0] not in (SEND_ALL, WAIT_ALL):
-            return 0, 0
-        return int(state.number[0]), int(self.workers - state.replied.sum())
-
     def hear(self, state: State, worker: int, message: Any) -> None:
         matrices = message
         if not isinstance(matrices, Matrices):

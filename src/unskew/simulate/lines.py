@@ -164,40 +164,17 @@ def advance(lines, record, workers, times, arriving, sources, bound, costs, lett
 
 @kernel
 def look_ahead(lines, quiet):
-    """The earliest moments, by the workers' clock, when a worker may have a message: after a tuple that has a ticket,
-    and after tuple number `quiet[worker]` from the head on."""
-    asked, telling = np.inf, np.inf
+    """The earliest moment, by the workers' clock, when a worker may have a message: after a tuple that has a ticket, or
+    after tuple number `quiet[worker]` from the head on."""
+    earliest = np.inf
     for worker in range(len(quiet)):
-        tells, asks = lines.waiting[worker] >= quiet[worker], lines.asked[worker] > 0
-        if not tells and not asks:
+        if lines.waiting[worker] < quiet[worker] and lines.asked[worker] == 0:
             continue
         node, finish = lines.head[worker], lines.finish[worker]
         for place in range(1, lines.waiting[worker] + 1):
-            if tells and place == quiet[worker]:
-                telling, tells = min(telling, finish), False
-            if asks and lines.ticket[node] > 0:
-                asked, asks = min(asked, finish), False
-            if not tells and not asks:
+            if place == quiet[worker] or lines.ticket[node] > 0:
+                earliest = min(earliest, finish)
                 break
             node = lines.after[node]
             finish += lines.service[worker] * (lines.cost[node] if len(lines.cost) else 1.0)
-    return asked, telling
-
-
-@kernel
-def replies_to(lines, ticket, found):
-    """When each of the tuples that are there and have this ticket will be done; how many there are."""
-    number = 0
-    for worker in range(len(lines.asked)):
-        left = lines.asked[worker]
-        node, finish = lines.head[worker], lines.finish[worker]
-        while left > 0:
-            if lines.ticket[node] > 0:
-                left -= 1
-                if lines.ticket[node] == ticket:
-                    found[number] = finish
-                    number += 1
-            if left > 0:
-                node = lines.after[node]
-                finish += lines.service[worker] * (lines.cost[node] if len(lines.cost) else 1.0)
-    return number
+    return earliest

@@ -10,14 +10,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from unskew.contract import Described, Replanning, Scheme, Sources, Tickets, Workers, can
+from unskew.contract import Described, Growing, Replanning, Scheme, Sources, Tickets, Times, Workers, can
 from unskew.errors import InputError
 from unskew.registry import registration_of
-from unskew.router import Router, Watch
+from unskew.router import Router
 from unskew.simulate.agenda import Agenda, Clock, EveryTuples, Item, Numbered, Probe, Timed
 from unskew.simulate.crew import Crew
 from unskew.simulate.estimation import Estimation
 from unskew.simulate.events import Event, names_needed
+from unskew.simulate.foreseeing import Foreseeing
 from unskew.simulate.lines import NO_SOURCES
 from unskew.simulate.load import Load, Sample, Work
 from unskew.simulate.messaging import Messaging
@@ -68,14 +69,19 @@ class Run:
         if (self._listening or self._conversing) and setting.oracle:
             raise InputError("oracle: a scheme that listens to workers has none: the oracle sends them no tuples")
         self._queues = None
+        self._messaging: Messaging | None = None
+        self._foreseeing: Foreseeing | None = None
         if setting.queues is not None:
             listeners = len(self._routers) if self._listening else 0
-            told = setting.mean_cost, self._conversing
-            self._queues = QueueRun(setting.queues, scheme.workers, names, listeners, *told)
-        self._messaging = None
-        if self._queues is not None and setting.queues is not None and self._conversing:
-            half = WorkerHalf(scheme, names, len(self._routers))
-            self._messaging = Messaging(self._routers, self._queues.workers, half, setting.queues.feedback_delay)
+            lettered = self._conversing and not self._is_foreseeable()
+            self._queues = QueueRun(setting.queues, scheme.workers, names, listeners, setting.mean_cost, lettered)
+            if self._conversing:
+                half, delay = WorkerHalf(scheme, names, len(self._routers)), setting.queues.feedback_delay
+                workers = self._queues.workers
+                if lettered:
+                    self._messaging = Messaging(self._routers, workers, half, delay)
+                else:
+                    self._foreseeing = Foreseeing(self._routers[0], half, workers.service, delay)
         self._migration = None
         if can(scheme, Replanning):
             seconds = 0.0 if setting.queues is None else setting.queues.migration
@@ -87,6 +93,12 @@ class Run:
         probing = setting.estimation.probes
         self._clock = Clock() if setting.queues is not None or setting.events or probing else None
         self._seconds = 0.0
+
+    def _is_foreseeable(self) -> bool:
+        """Whether it is known when a tuple will be done as soon as it is sent. A table that grows needs stops, too."""
+        assert self._setting.queues is not None
+        changes = self._setting.queues.bound is not None or self._setting.events or can(self._scheme, Replanning)
+        return len(self._routers) == 1 and not changes and not can(self._scheme, Growing)
 
     def _items(self) -> list[Item]:
         """What is on the agenda; what stands first comes first where the moment is the same."""
@@ -128,11 +140,7 @@ class Run:
             self._agenda.let_happen(start)
             stop = self._agenda.next_cut(start)
             part = chunk.part(start, stop)
-            watch = None if self._messaging is None else self._messaging.watch(start, stop, part.costs)
-            chosen, tickets = self._route(part, watch)
-            if len(chosen) < stop - start:  # a message may be heard there
-                stop = start + len(chosen)
-                part = chunk.part(start, stop)
+            chosen, tickets = self._route(part, now[start:stop])
             names[start:stop] = self._crew.names_of(chosen)
             if self._migration is not None:
                 self._migration.count(part.ids)
@@ -153,12 +161,14 @@ class Run:
             self._replicas.add(rows, names, keys)
         self._seconds += clock.perf_counter() - started
 
-    def _route(self, part: Tuples, watch: Watch | None) -> tuple[Workers, Tickets]:
-        """The worker, by index, that the source of each tuple chooses, and the ticket that the tuple carries: of the
-        first tuples, up to where a message may be heard."""
+    def _route(self, part: Tuples, now: Times) -> tuple[Workers, Tickets]:
+        """The worker, by index, that the source of each tuple chooses, and the ticket that the tuple carries to a
+        worker half, where one is to read it. `now` is what the stream's clock shows at each."""
         tickets = NO_TICKETS
-        if len(self._routers) == 1:
-            chosen, sent = self._routers[0].send(part.ids, part.times, part.costs, watch)
+        if self._foreseeing is not None:
+            chosen = self._foreseeing.route(part, now)
+        elif len(self._routers) == 1:
+            chosen, sent = self._routers[0].send(part.ids, part.times, part.costs)
             tickets = tickets if sent is None else sent
         else:
             chosen = np.empty(len(part.ids), np.int32)
@@ -247,6 +257,7 @@ class Run:
         replicas = None if self._replicas is None else len(self._replicas)
         bound = None if keys is None else replicas_lower_bound(keys.counts, self._scheme.workers)
         looks = self._sampling.kept if self._sampling.is_due else [*self._sampling.kept, self._look()]
+        carrier = self._messaging or self._foreseeing
         queue_looks = [look for _, look in looks if look is not None]
         return Result(
             scheme=registration_of(self._scheme).name,
@@ -279,7 +290,7 @@ class Run:
             events=self._took_place if self._setting.events else None,
             **({} if self._queues is None else self._queues.finish(self._crew.ever, queue_looks)),
             late=None if self._clock is None else self._clock.late,
-            messages=None if self._messaging is None else self._messaging.log,
+            messages=None if carrier is None else carrier.log,
             **({} if self._migration is None else self._migration.totals()),
             work=None if self._work is None else self._work.by_name[: self._crew.ever].tolist(),
             work_max_over_mean=None if self._work is None else self._work.max_over_mean(self._crew.names),

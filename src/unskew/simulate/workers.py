@@ -23,16 +23,8 @@ from unskew.simulate.lines import (
     Lines,
     advance,
     look_ahead,
-    replies_to,
     room_for,
 )
-
-
-class Ahead(NamedTuple):
-    """When workers may have messages, of the tuples that are there: by the stream's clock."""
-
-    soonest: float  # any
-    telling: float  # one that nobody asked for
 
 
 class Window(NamedTuple):
@@ -165,16 +157,9 @@ class QueuedWorkers:
         columns: Any = self._executed[1:]
         return Executed(self._executed.number, *(column[:number] for column in columns))
 
-    def look_ahead(self, quiet: Ints) -> Ahead:
-        """When workers may have messages: after tuple number `quiet` of a queue, or after one that has a ticket."""
-        asked, telling = look_ahead(self._lines, quiet)
-        moved = self._start - self.stalled
-        return Ahead(min(asked, telling) + moved, telling + moved)
-
-    def replies_to(self, ticket: int) -> Floats:
-        """When each of the tuples that are there and have this ticket will be done."""
-        found = np.empty(int(self._lines.asked.sum()))
-        return found[: replies_to(self._lines, ticket, found)] + (self._start - self.stalled)
+    def look_ahead(self, quiet: Ints) -> float:
+        """When a worker may have a message: after tuple number `quiet` of its queue, or after one that has a ticket."""
+        return float(look_ahead(self._lines, quiet)) + self._start - self.stalled
 
     def moments(self, times: Floats, stalled_before: float, arrival: float) -> Floats:
         """Times by the workers' clock, by that of the stream: which stood still at `arrival`, the last one, if it did
@@ -182,26 +167,10 @@ class QueuedWorkers:
         latest = np.minimum(times - stalled_before, arrival - self._start)
         return np.maximum(times - self.stalled, latest) + self._start
 
-    def free_from(self, names: Ints) -> Floats:
-        """When each of these workers will be done with what it has."""
-        lines = self._lines
-        waiting, finish = lines.waiting[names], lines.finish[names]
-        if self._no_costs is None:
-            more = np.maximum(waiting - 1, 0).astype(np.float64)
-        else:
-            in_work = lines.cost[lines.head[names]] if len(lines.cost) else 0.0
-            more = np.where(waiting > 0, lines.came[names] - lines.went[names] - in_work, 0.0)
-        return finish + more * lines.service[names] + (self._start - self.stalled)
-
     @property
     def service(self) -> Floats:
         """Seconds per tuple, or per unit of cost."""
         return self._lines.service
-
-    @property
-    def bounded(self) -> bool:
-        """Whether queues can be full."""
-        return self._bound < 2**62
 
     def room(self, names: Ints) -> int:
         """How many tuples may come before one of these workers can have a full queue."""
