@@ -24,7 +24,7 @@ from unskew.streams import PUBLISHED, StandIn, Stream
 EPSILON = 0.01  # section VII-B, Q1: "we use the value of epsilon = 0.01 henceforth"
 WORKERS = (5, 10, 50, 100)
 WP = PUBLISHED["WP"]
-WHOLE_WP, QUICK_WP, QUICK_DAY = WP.tuples, 2_200_000, 5_500_000
+WHOLE_WP, QUICK_WP, QUICK_DAY = WP.tuples, 1_100_000, 5_500_000
 
 Kinds = Mapping[str, Callable[[int], Scheme]]  # a scheme's name in the paper -> the scheme for a number of bins
 KG, PKG, POTC, PORC, CH, SG = "KG", "PKG", "PoTC", "PoRC", "CH", "SG"
@@ -97,7 +97,7 @@ def cells_of(outcomes: Outcomes, kinds: Kinds) -> list[Cell]:
 
 
 def wikipedia(settings: Settings, quick: int | None = None) -> StandIn:
-    """The stand-in for WP; in a quick run its first `quick` tuples, by default a tenth."""
+    """The stand-in for WP; in a quick run its first `quick` tuples, by default a twentieth."""
     return StandIn("WP", settings.tuples(WHOLE_WP, quick or QUICK_WP), seed=settings.seed)
 
 
