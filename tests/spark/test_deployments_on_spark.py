@@ -10,6 +10,7 @@ from unskew import InputError, PartialKey, Shuffle
 from unskew.experiments.deployments import gedik, posg
 from unskew.experiments.deployments.running import run_deployed
 from unskew.experiments.deployments.setup import Deployment
+from unskew.experiments.kept_passes import KeptPasses
 from unskew.schemes.cg import ConsistentGrouping
 from unskew.service import Service
 from unskew.spark import place_at, serve, source_rows
@@ -35,7 +36,7 @@ def test_a_worker_without_rows_does_not_hold_up_the_others(spark: SparkSession, 
     assert set(serve(lambda: place_at(rows, 2), Service(2), tmp_path).worker.tolist()) == {0}
 
 
-def test_all_kinds_of_jobs_run(spark: SparkSession) -> None:
+def test_all_kinds_of_jobs_run(spark: SparkSession, tmp_path: Path) -> None:
     """A scheme that does not listen, one that does, mentions with a source that hears, and a job that gets a worker."""
     jobs = [
         Deployment("x", "p", "PKG", PartialKey(2), STREAM, 0.001, Service(2, rate=500.0, pending=20), 0, sources=2),
@@ -43,7 +44,7 @@ def test_all_kinds_of_jobs_run(spark: SparkSession) -> None:
         posg.Enrichment("x", "k=2", "RR", Shuffle(2), rounds=1, seed=0, rows=20),
     ]
     done: list[int] = []
-    outcomes = run_deployed(spark, jobs, done.append)
+    outcomes = run_deployed(spark, jobs, done.append, KeptPasses(tmp_path))
     assert sum(done) == len(jobs)
     assert [outcome.result.rows for outcome in outcomes] == [200, 200, 40]
     assert [outcome.result.told for outcome in outcomes] == [0, 1, 0]
@@ -62,7 +63,7 @@ def test_a_worker_is_added_while_the_job_runs(
         assert 0 < before.moved < 2
 
 
-def test_too_few_task_threads_are_refused(spark: SparkSession) -> None:
+def test_too_few_task_threads_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     job = Deployment("x", "p", "SG", Shuffle(3), STREAM, 0.001, Service(3), 0)
     with pytest.raises(InputError, match=r"^master: must be local\[3\] or more, a task thread per worker, not local"):
-        run_deployed(spark, [job], lambda done: None)
+        run_deployed(spark, [job], lambda done: None, KeptPasses(tmp_path))

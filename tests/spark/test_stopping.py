@@ -1,5 +1,6 @@
 """Ctrl-C while Spark starts or works: one line, exit status 130, no process and no file left behind."""
 
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet
 import pytest
 
-from interrupting import interrupt
+from interrupting import COMMAND, interrupt
 
 STOPPED = (130, "", "unskew: stopped\n", [], "")
 STEPS = [
@@ -49,10 +50,19 @@ def test_demo_even_for_the_impatient(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_reproduce(tmp_path: Path) -> None:
+def test_reproduce_goes_on_from_the_passes_that_were_done(tmp_path: Path) -> None:
     arguments = ["reproduce", "pkg", "--quick", "--only", "fig7"]
-    stopped = interrupt(tmp_path, arguments, there_is("*/blockmgr-*"))
-    assert stopped == STOPPED
+    out = tmp_path / "here/unskew-reproduce-pkg-fig7"
+    stopped = interrupt(tmp_path, arguments, lambda temporary: any((out / "passes").glob("[!.]*.json")))
+    assert (stopped.status, stopped.out, stopped.processes) == (130, "", "")
+    *_, kept, last = stopped.err.splitlines()
+    assert last == "unskew: stopped"
+    passes = list((out / "passes").iterdir())
+    assert kept == f"passes kept: {len(passes)}; the same command goes on from there with --out {out.name}"
+    assert all(left.startswith("here/") for left in stopped.left)
+    subprocess.run([*COMMAND, *arguments, "--out", str(out)], capture_output=True, check=True)
+    assert (out / "index.html").exists()
+    assert not (out / "passes").exists()
 
 
 @pytest.mark.slow

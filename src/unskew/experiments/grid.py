@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from unskew.contract import Scheme
 from unskew.errors import InputError
+from unskew.experiments.kept_passes import KeptPasses
 from unskew.registry import lookup, registration_of
 from unskew.simulate import Queues, Result, count_keys, simulate
 from unskew.streams import Stream
@@ -150,14 +151,15 @@ class Outcomes(list[Outcome]):
         return [outcome.result for outcome in self.where(**values)]
 
 
-def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None]) -> Outcomes:
+def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None], kept: KeptPasses) -> Outcomes:
     """Run `jobs` as one Spark job on the session `spark`; `progress` gets the number of jobs done since its last call.
 
-    Any session will do. Progress is finer where the session has a context to ask (not on Spark Connect).
+    Jobs whose results are `kept` are not run again, and those that are run are kept. Any session will do. Progress is
+    finer where the session has a context to ask (not on Spark Connect).
     """
-    if not jobs:
-        return Outcomes()
-    order = sorted(range(len(jobs)), key=lambda number: -jobs[number].cost)
+    found = kept.load(jobs)
+    progress(len(found))
+    order = sorted(set(range(len(jobs))) - set(found), key=lambda number: -jobs[number].cost)
     dearest_first = [jobs[number] for number in order]
 
     def tasks(batches: Iterator[Any]) -> Iterator[Any]:
@@ -166,15 +168,14 @@ def run_on_spark(spark: Any, jobs: Sequence[Job], progress: Callable[[int], None
         for batch in batches:
             for place in batch.column(0).to_pylist():
                 results = [result.to_dict() for result in dearest_first[place].run()]
+                kept.keep(dearest_first[place], results)
                 yield pa.RecordBatch.from_pydict({"place": [place], "results": [json.dumps(results)]})
 
-    frame = spark.range(0, len(jobs), 1, len(jobs)).mapInArrow(tasks, "place long, results string")
-    rows = _collect(spark, frame, progress)
-    found = {}
-    for row in rows:
-        number = order[row["place"]]
-        found[number] = [jobs[number].read(values) for values in json.loads(row["results"])]
-    return Outcomes(Outcome(job, result) for number, job in enumerate(jobs) for result in found[number])
+    if order:
+        frame = spark.range(0, len(order), 1, len(order)).mapInArrow(tasks, "place long, results string")
+        rows = _collect(spark, frame, progress)
+        found |= {order[row["place"]]: json.loads(row["results"]) for row in rows}
+    return Outcomes(Outcome(job, job.read(values)) for number, job in enumerate(jobs) for values in found[number])
 
 
 def _collect(spark: Any, frame: Any, progress: Callable[[int], None]) -> list[Any]:

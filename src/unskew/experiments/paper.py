@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from unskew.errors import InputError
 from unskew.experiments.claims import NOT_TESTABLE, Claim
 from unskew.experiments.grid import Outcomes, run_on_spark
+from unskew.experiments.kept_passes import KeptPasses
 
 
 @dataclass(frozen=True)
@@ -94,7 +95,7 @@ class Paper:
     reference: str
     introduction: Sequence[str]
     experiments: Sequence[Experiment]
-    run: Callable[[Any, Sequence[Any], Callable[[int], None]], Outcomes] = run_on_spark  # a session, jobs, progress
+    run: Callable[[Any, Sequence[Any], Callable[[int], None], KeptPasses], Outcomes] = run_on_spark
     doing: str = "simulating"  # what the progress bar says
     master: str = "local[*]"  # where it runs unless the user says otherwise
     settings: Mapping[str, str] = field(default_factory=dict)  # of a local Spark

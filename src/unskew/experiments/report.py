@@ -12,6 +12,7 @@ from unskew.errors import InputError
 from unskew.experiments.claims import Claim, tally
 from unskew.experiments.evaluation import QUICK, Evaluation
 from unskew.experiments.grid import Outcomes
+from unskew.experiments.kept_passes import NAME as PASSES
 from unskew.experiments.paper import Experiment, Paper, Part, Picture, Settings, Table
 from unskew.page import Page
 from unskew.writing import check_folder_of, whole_file
@@ -21,7 +22,7 @@ def check_folder(folder: Path, force: bool) -> None:
     """InputError where writing into `folder` cannot work or might overwrite something unasked."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"out: {str(folder)!r} is a file; name a folder")
-    kept = sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
+    kept = sorted(path.name for path in folder.iterdir() if path.name != PASSES) if folder.is_dir() else []
     if kept and not force:
         names = ", ".join(kept[:5]) + (" ..." if len(kept) > 5 else "")
         raise InputError(f"out: {str(folder)!r} has files, all kept ({names}); add --force, or name another folder")

@@ -12,6 +12,7 @@ from typing import Any
 
 from unskew.errors import InputError
 from unskew.experiments.grid import Outcome, Outcomes, last_line
+from unskew.experiments.kept_passes import KeptPasses
 
 SLOTS = 64  # task threads: workers that sleep at the same time
 MASTER = f"local[{SLOTS}]"
@@ -41,8 +42,11 @@ class Slots:
             self._changed.notify_all()
 
 
-def run_deployed(spark: Any, jobs: Sequence[Any], progress: Callable[[int], None]) -> Outcomes:
-    """Run `jobs` on the local session `spark`; `progress` gets the number of jobs done since its last call."""
+def run_deployed(spark: Any, jobs: Sequence[Any], progress: Callable[[int], None], kept: KeptPasses) -> Outcomes:
+    """Run `jobs` on the local session `spark`; `progress` gets the number of jobs done since its last call.
+
+    None is `kept`: what was measured in another run, at another time, is not to be compared with this one.
+    """
     from unskew.spark import require_slots, run_watched
 
     most = max((job.slots for job in jobs), default=0)
