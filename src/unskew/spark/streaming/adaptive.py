@@ -112,22 +112,22 @@ def _observe(
     df = planned.df
     counted, identity, home, worker, name = (free_name(df, each) for each in (COUNTED, ID, HOME, WORKER, NAME))
     number = number_of(partition_of(workers, *columns, column(salt)), workers)
+    named = F.struct(key_id(*columns).alias("id"), shown_key(columns).alias("key"))
     seen = df.withColumn(counted, F.rand(seed=0) * planned.every < 1).withColumns(
         {
             identity: F.when(column(counted), key_id(*columns)),
             home: F.when(column(counted), home_number(columns, workers)),
             worker: F.when(column(counted), number),
-            name: F.when(column(counted) & column(planned.hot) & (turn % NAMED == 0), shown_key(columns)),
+            name: F.when(column(counted) & column(planned.hot) & (turn % NAMED == 0), named),
         }
     )
-    named = F.when(column(name).isNotNull(), F.struct(column(identity).alias("id"), column(name).alias("key")))
     observed = seen.observe(
         metrics,
         *counting_by(column(identity), column(home), workers, most),
         count_numbers(column(worker), workers).alias("load"),
         F.count(column(identity)).alias("counted"),
-        F.max(planned.version).alias("version"),
-        F.collect_set(named).alias("names"),
+        F.max(column(planned.code)).alias("code"),
+        F.collect_set(column(name)).alias("names"),
     )
     return observed.drop(planned.code, planned.hot, counted, identity, home, worker, name)
 

@@ -20,7 +20,7 @@ from unskew.spark.counting import frequencies_in
 from unskew.spark.frames import warn
 from unskew.spark.streaming.fading import FadingCounts
 from unskew.spark.streaming.plan_file import NAME as PLAN
-from unskew.spark.streaming.plan_file import NO_PLAN, cells_for, cut_to_fit, line_of, version_in
+from unskew.spark.streaming.plan_file import NO_PLAN, cells_for, cut_to_fit, line_of, version_in, version_of
 from unskew.spark.streaming.recording import Recording
 from unskew.spark.streaming.side_folder import SideFolder
 
@@ -61,7 +61,7 @@ class Loop:
         if not self._known:
             self._known = True
             self._check_checkpoint(str(progress.id))
-        used = metrics["version"]
+        used = version_of(metrics["code"])
         if used == NO_PLAN:
             warn(
                 f"plan: batch {progress.batchId} found {self._folder.address_of(PLAN)} damaged or missing, and "

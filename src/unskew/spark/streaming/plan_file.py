@@ -45,13 +45,18 @@ def line_of(plan: Plan, version: int, cells: int, halvings: int = 0) -> str:
     return f"{zlib.crc32(body.encode())} {body}"
 
 
+def version_of(code: int) -> int:
+    """The version of the plan that a code tells."""
+    return int(code) >> HALVINGS_BITS
+
+
 def version_in(line: str | None) -> int | None:
     """The version of a line; None where it is damaged or missing."""
     check, _, body = (line or "").partition(" ")
     if check != str(zlib.crc32(body.encode())):
         return None
     try:
-        return int(json.loads(body)["code"]) >> HALVINGS_BITS
+        return version_of(json.loads(body)["code"])
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -69,11 +74,6 @@ class Planned(NamedTuple):
     df: DataFrame
     code: str  # the version of the plan that the micro-batch used, and how many rows are to be counted
     hot: str  # whether the plan knows the key
-
-    @property
-    def version(self) -> Column:
-        """Of the plan that the micro-batch used."""
-        return F.shiftright(column(self.code), HALVINGS_BITS)
 
     @property
     def every(self) -> Column:
