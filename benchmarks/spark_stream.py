@@ -11,7 +11,7 @@
 Every query has a folder of its own. In each round each of them gets one batch, one after the other, so that noise hits
 all alike. The time is Spark's own for the batch (`triggerExecution`). Rounds before the first counted one warm up.
 
-    python benchmarks/spark_stream.py [--quick] [a] [b] [c]
+    python benchmarks/spark_stream.py [--quick] [--warm ROUNDS] [a] [b] [c]
 """
 
 import argparse
@@ -299,10 +299,14 @@ def main(arguments: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("parts", nargs="*", choices=[*PARTS, []], default=[])
+    parser.add_argument("--warm", type=int, help="rounds before the first that counts; Java compiles what is hot")
     chosen = parser.parse_args(arguments)
+    size = QUICK if chosen.quick else FULL
+    if chosen.warm is not None:
+        size = size._replace(warm=chosen.warm)
     for name in chosen.parts or PARTS:
         with tempfile.TemporaryDirectory() as folder:
-            PARTS[name](Path(folder), QUICK if chosen.quick else FULL)
+            PARTS[name](Path(folder), size)
 
 
 if __name__ == "__main__":
