@@ -42,7 +42,7 @@ def loop(scheme, state, states, key_ids, times, chosen, course, told_at, told_by
         seconds, waited = finish[worker] - begins, begins - free
         tells, reply = execute(scheme, states, worker, key_ids[i], seconds, waited, 0, ticket)
         if ticket > 0:
-            put(replies, finish[worker] + course.start + course.delay, worker, ticket, reply)
+            put(replies, moment_of(finish[worker], course.start) + course.delay, worker, ticket, reply)
             next_heard = min(told_at, replies.time[0])
         i += 1
         if tells:
@@ -101,6 +101,14 @@ def with_more_room(replies: WaitingReplies) -> WaitingReplies:
 
 
 @kernel
+def moment_of(finish, start):
+    """When a tuple is done, by the stream's clock: the first moment that is not before `finish` seconds after `start`,
+    however it is rounded."""
+    moment = start + finish
+    return np.nextafter(moment, np.inf) if moment - start < finish else moment
+
+
+@kernel
 def put(replies, time, worker, ticket, reply):
     """One more reply; there must be room for it."""
     place = replies.number[0]
@@ -154,4 +162,10 @@ def note(heard, position, time, worker):
 
 
 REASONS = {"DONE": DONE, "HEAR": HEAR, "TELL": TELL, "FULL": FULL, "WRONG": WRONG}
-STEPS = {"put": put, "take_first": take_first, "note": note, **REASONS}  # what the loop calls and names
+STEPS = {
+    "moment_of": moment_of,
+    "put": put,
+    "take_first": take_first,
+    "note": note,
+    **REASONS,
+}  # what the loop calls and names

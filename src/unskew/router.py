@@ -1,7 +1,7 @@
 """The router: one source's live scheme, that is, the scheme and its state.
 
-It holds the one batch loop of the project: the simulator and Spark both call `Router.route`, so both take the same
-decisions.
+It holds the batch loop over the scheme's kernel: the simulator and Spark both go through it, so both take the same
+decisions. Where a simulated scheme talks to its workers at every tuple, `converse` calls the same kernel.
 """
 
 from collections.abc import Iterable
@@ -180,7 +180,7 @@ class Router:
         """The worker of each tuple as `route` tells it, and the ticket that it carries: None where the scheme has no
         worker half."""
         ids = require_key_ids(key_ids)
-        moments = _per_tuple("times", times, len(ids), 0.0)
+        moments = per_tuple("times", times, len(ids), 0.0)
         chosen = np.empty(len(ids), np.int32)
         tickets = np.zeros(len(ids), np.int64) if self._registration.execute is not None else None
         columns = [ids, moments]
@@ -251,7 +251,8 @@ def _without_texts(scheme: Any) -> Any:
     return scheme._replace(**{name: 0 for name, value in scheme._asdict().items() if isinstance(value, str)})
 
 
-def _per_tuple(name: str, given: Any, tuples: int, default: float) -> Times:
+def per_tuple(name: str, given: Any, tuples: int, default: float) -> Times:
+    """One number per tuple, as kernels take them; left out, all are `default`."""
     if given is None:
         return frozen(np.full(tuples, default))
     array = np.asarray(given)
@@ -263,7 +264,7 @@ def _per_tuple(name: str, given: Any, tuples: int, default: float) -> Times:
 
 
 def _costs(given: Any, tuples: int) -> Times:
-    costs = _per_tuple("costs", given, tuples, 1.0)
+    costs = per_tuple("costs", given, tuples, 1.0)
     wrong = costs[~((costs >= 0) & (costs < np.inf))]
     if len(wrong):
         raise InputError(f"costs: must be finite numbers from 0 on, not {wrong[0]}")

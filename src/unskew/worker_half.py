@@ -1,6 +1,6 @@
 """The worker half of a scheme, live: what executes tuples on the other side of a router.
 
-It holds the one loop that feeds executed tuples to a scheme's kernel ``execute``. The simulator has one for all of its
+It holds the loop that feeds executed tuples to a scheme's kernel ``execute``. The simulator has one for all of its
 workers. Elsewhere each worker has its own.
 """
 

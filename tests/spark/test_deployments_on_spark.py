@@ -44,7 +44,7 @@ def test_all_kinds_of_jobs_run(spark: SparkSession, tmp_path: Path) -> None:
         posg.Enrichment("x", "k=2", "RR", Shuffle(2), rounds=1, seed=0, rows=20),
     ]
     done: list[int] = []
-    outcomes = run_deployed(spark, jobs, done.append, KeptPasses(tmp_path))
+    outcomes = run_deployed(spark, jobs, done.append, KeptPasses(tmp_path, [], tmp_path))
     assert sum(done) == len(jobs)
     assert [outcome.result.rows for outcome in outcomes] == [200, 200, 40]
     assert [outcome.result.told for outcome in outcomes] == [0, 1, 0]
@@ -66,4 +66,4 @@ def test_a_worker_is_added_while_the_job_runs(
 def test_too_few_task_threads_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     job = Deployment("x", "p", "SG", Shuffle(3), STREAM, 0.001, Service(3), 0)
     with pytest.raises(InputError, match=r"^master: must be local\[3\] or more, a task thread per worker, not local"):
-        run_deployed(spark, [job], lambda done: None, KeptPasses(tmp_path))
+        run_deployed(spark, [job], lambda done: None, KeptPasses(tmp_path, [], tmp_path))

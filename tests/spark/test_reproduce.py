@@ -18,11 +18,12 @@ from unskew.streams import Zipf
 def test_the_grid_gives_what_the_simulator_gives_here(spark: SparkSession, tmp_path: Path) -> None:
     jobs = [Job("x", f"z={z}", Zipf(z, 100, 2_000), (PartialKey(5), PartialKey(9))) for z in (0.5, 1.5)]
     done: list[int] = []
-    kept = KeptPasses(tmp_path)
-    outcomes = run_on_spark(spark, jobs, done.append, kept)
-    assert sum(done) == len(jobs)
-    assert run_on_spark(spark, jobs, done.append, kept) == outcomes  # kept, and without Spark
-    assert done[-1] == len(jobs)
+    kept = KeptPasses(tmp_path, jobs, tmp_path)
+    with kept.open():
+        outcomes = run_on_spark(spark, jobs, done.append, kept)
+        assert sum(done) == len(jobs)
+        assert run_on_spark(None, jobs, done.append, kept) == outcomes  # kept: it needs no Spark
+        assert done[-1] == len(jobs)
     for job in jobs:
         here = [result.load for result in job.run()]
         assert [result.load for result in outcomes.results(data=job.data)] == here
@@ -31,10 +32,11 @@ def test_the_grid_gives_what_the_simulator_gives_here(spark: SparkSession, tmp_p
 
 def test_a_failing_job_is_one_clear_line_and_what_is_done_is_kept(spark: SparkSession, tmp_path: Path) -> None:
     jobs = [Job("x", "ZF", Zipf(1.0, 10, 100), (PartialKey(5),), estimation=how) for how in ("local", "telepathy")]
-    kept = KeptPasses(tmp_path)
-    kept.keep(jobs[0], [result.to_dict() for result in jobs[0].run()])
-    with pytest.raises(InputError, match=r"^spark: the grid failed: .*estimation: must be local"):
-        run_on_spark(spark, jobs, lambda done: None, kept)
+    kept = KeptPasses(tmp_path, jobs, tmp_path)
+    with kept.open():
+        kept.keep(jobs[0], [result.to_dict() for result in jobs[0].run()])
+        with pytest.raises(InputError, match=r"^spark: the grid failed: .*estimation: must be local"):
+            run_on_spark(spark, jobs, lambda done: None, kept)
     assert list(kept.load(jobs)) == [0]
 
 
@@ -50,7 +52,7 @@ def test_reproduce_writes_everything_and_prints_the_claims(spark: SparkSession, 
     assert (out / "results.md").read_text(encoding="utf-8") == Evaluation.from_json(result.stdout).markdown()
     assert (out / "index.html").exists()
     assert (out / "results.parquet").exists()
-    assert not (out / "passes").exists()
+    assert not (out / "unskew-passes").exists()
     again = CliRunner().invoke(app, typed)
     assert isinstance(again.exception, InputError)
     assert "kept" in str(again.exception)

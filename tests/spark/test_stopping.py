@@ -53,16 +53,16 @@ def test_demo_even_for_the_impatient(tmp_path: Path) -> None:
 def test_reproduce_goes_on_from_the_passes_that_were_done(tmp_path: Path) -> None:
     arguments = ["reproduce", "pkg", "--quick", "--only", "fig7"]
     out = tmp_path / "here/unskew-reproduce-pkg-fig7"
-    stopped = interrupt(tmp_path, arguments, lambda temporary: any((out / "passes").glob("[!.]*.json")))
+    stopped = interrupt(tmp_path, arguments, lambda temporary: any((out / "unskew-passes").glob("[!.]*.json")))
     assert (stopped.status, stopped.out, stopped.processes) == (130, "", "")
     *_, kept, last = stopped.err.splitlines()
     assert last == "unskew: stopped"
-    passes = list((out / "passes").iterdir())
+    passes = list((out / "unskew-passes").iterdir())
     assert kept == f"passes kept: {len(passes)}; the same command goes on from there with --out {out.name}"
     assert all(left.startswith("here/") for left in stopped.left)
-    subprocess.run([*COMMAND, *arguments, "--out", str(out)], capture_output=True, check=True)
+    subprocess.run([*COMMAND, *arguments, "--out", out.name], cwd=out.parent, capture_output=True, check=True)
     assert (out / "index.html").exists()
-    assert not (out / "passes").exists()
+    assert not (out / "unskew-passes").exists()
 
 
 @pytest.mark.slow

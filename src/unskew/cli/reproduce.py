@@ -16,6 +16,7 @@ from unskew.experiments.deployments import PAPER as DEPLOYMENTS
 from unskew.experiments.evaluation import evaluate
 from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.gedik import PAPER as GEDIK
+from unskew.experiments.kept_passes import NAME as PASSES
 from unskew.experiments.kept_passes import KeptPasses
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
@@ -42,7 +43,7 @@ STYLED = {
 def reproduce(
     paper: Annotated[str, typer.Argument(help=f"Which paper: {', '.join(PAPERS)} (all five on Spark).")],
     only: Annotated[list[str] | None, typer.Option(help="One table or figure, such as fig7; repeat for more.")] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="A smaller grid: two minutes, not up to an hour.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="A smaller grid: two minutes, not half an hour.")] = False,
     out: Annotated[Path | None, typer.Option(help="Folder for results, pictures and the page.")] = None,
     force: Annotated[bool, typer.Option("--force", help="Let --out replace files in a folder that has some.")] = False,
     data: Annotated[
@@ -68,13 +69,15 @@ def reproduce(
     new_figure()  # if pictures cannot be drawn, this says so now rather than after the grid
     settings = Settings(paper, streams, quick, seed, _options(quick, streams, seed))
     jobs = [job for experiment in chosen for job in experiment.jobs(settings)]
-    kept, bar = KeptPasses(folder), progress_bar(f"{PAPERS[paper].doing} ({len(jobs)} passes)", len(jobs))
-    with _told_how_to_go_on(kept, folder), session as spark, bar as done:
-        outcomes = PAPERS[paper].run(spark, jobs, done, kept)
-    write_results(folder, outcomes)  # first of all: they are dear
-    found = evaluate(PAPERS[paper], settings, chosen, outcomes)
-    page = write_report(folder, PAPERS[paper], settings, chosen, outcomes, found)
-    kept.remove()
+    repeatable = [job for experiment in chosen if not experiment.timed for job in experiment.jobs(settings)]
+    kept = KeptPasses(folder, repeatable, streams)
+    with kept.open(), _told_how_to_go_on(kept, folder):
+        with session as spark, progress_bar(f"{PAPERS[paper].doing} ({len(jobs)} passes)", len(jobs)) as done:
+            outcomes = PAPERS[paper].run(spark, jobs, done, kept)
+        write_results(folder, outcomes)  # first of all: they are dear
+        found = evaluate(PAPERS[paper], settings, chosen, outcomes)
+        page = write_report(folder, PAPERS[paper], settings, chosen, outcomes, found)
+        kept.remove()
     if as_json:
         print(found.to_json())
     else:
@@ -88,8 +91,9 @@ def _told_how_to_go_on(kept: KeptPasses, folder: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if len(kept):
-            again = f"passes kept: {len(kept)}; the same command goes on from there with --out {folder}"
+        if kept.number:
+            force = " --force" if any(path.name != PASSES for path in folder.iterdir()) else ""
+            again = f"passes kept: {kept.number}; the same command goes on from there with --out {folder}{force}"
             notes.print(escape(again), soft_wrap=True)
         raise
 

@@ -77,6 +77,7 @@ class Experiment:
     jobs: Callable[[Settings], Sequence[Any]]  # what the paper's `run` takes
     claims: Callable[[Outcomes, Settings], list[Finding]]
     parts: Callable[[Outcomes, Settings], list[Part]]
+    timed: bool = False  # its claims are about how long passes take: those of another run do not count
 
     def judged(self, outcomes: Outcomes, settings: Settings) -> list[Claim]:
         """The claims, each with the command that measures it."""

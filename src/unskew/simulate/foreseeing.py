@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.contract import Times, Workers
-from unskew.conversing import FULL, HEAR, TELL, Course, Heard, new_replies, with_more_room
-from unskew.hashing import frozen
-from unskew.router import Router
+from unskew.conversing import FULL, HEAR, TELL, Course, Heard, moment_of, new_replies, with_more_room
+from unskew.hashing import frozen, require_key_ids
+from unskew.router import Router, per_tuple
 from unskew.simulate.messaging import Delivery
 from unskew.simulate.tuples import Tuples
 from unskew.worker_half import WorkerHalf
@@ -49,7 +49,8 @@ class Foreseeing:
             self._course = self._course._replace(start=float(clock[0]))
         costs = frozen(np.zeros(0) if part.costs is None else part.costs)
         self._course = self._course._replace(clock=frozen(clock), costs=costs)
-        ids, times, chosen = frozen(part.ids), frozen(part.times), np.empty(len(part.ids), np.int32)
+        ids = require_key_ids(part.ids)
+        times, chosen = per_tuple("times", part.times, len(ids), 0.0), np.empty(len(ids), np.int32)
         position = 0
         while position < len(ids):
             told = self._told[0][:2] if self._told else (np.inf, 0)
@@ -94,7 +95,7 @@ class Foreseeing:
     def _tell(self, worker: int) -> None:
         """Take what the worker has to tell after its last tuple."""
         course = self._course
-        heard_at = float(course.finish[worker] + course.start + course.delay)
+        heard_at = float(moment_of(course.finish[worker], course.start) + course.delay)
         insort(self._told, (heard_at, worker, self._tellings, self._half.scheme.tell(self._half.states, worker)))
         self._tellings += 1
 

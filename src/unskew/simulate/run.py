@@ -95,10 +95,12 @@ class Run:
         self._seconds = 0.0
 
     def _is_foreseeable(self) -> bool:
-        """Whether it is known when a tuple will be done as soon as it is sent. A table that grows needs stops, too."""
+        """Whether it is known when a tuple will be done as soon as it is sent, and nothing but messages comes between
+        two tuples. A table that grows needs stops, too."""
         assert self._setting.queues is not None
         changes = self._setting.queues.bound is not None or self._setting.events or can(self._scheme, Replanning)
-        return len(self._routers) == 1 and not changes and not can(self._scheme, Growing)
+        told = self._listening or (self._setting.estimation.probes and self._routers[0].estimates_load)
+        return len(self._routers) == 1 and not changes and not told and not can(self._scheme, Growing)
 
     def _items(self) -> list[Item]:
         """What is on the agenda; what stands first comes first where the moment is the same."""

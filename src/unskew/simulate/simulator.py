@@ -109,7 +109,7 @@ def simulate(
         sources, parse_estimation(estimation), replicas, oracle, samples, queues, parsed, stream.length, mean_cost
     )
     runs = [Run(scheme, setting) for scheme in schemes]
-    _load_kernels(schemes, queues, mean_cost)
+    _load_kernels(schemes, setting)
     counter = KeyCounter() if replicas else None
     stream_seconds, key_seconds, first = 0.0, 0.0, 0
     started = clock.perf_counter()
@@ -193,11 +193,14 @@ def costs_of(chunk: Chunk, stream: Stream) -> Times | None:
     return frozen(costs)
 
 
-def _load_kernels(schemes: Sequence[Scheme], queues: Queues | None, mean_cost: float | None) -> None:
+def _load_kernels(schemes: Sequence[Scheme], setting: Setting) -> None:
     """Route a few tuples with a throwaway run of each scheme, so that no compilation counts as simulated time."""
     ids = np.zeros(SMALLEST // 2 + 1, np.uint64)  # the fewest that make the tables of keys and replicas grow
-    at_once = None if queues is None else Queues(rate=1e15)  # over before a source can hear of it
+    at_once = None
+    if setting.queues is not None:  # over before a source can hear of it, by the kernels that the run itself takes
+        changes = setting.queues.bound is not None or setting.sources > 1 or setting.events
+        at_once = Queues(rate=1e15, bound=len(ids) if changes else None)
+    costs = None if setting.mean_cost is None else frozen(np.ones(len(ids)))
     for scheme in schemes:
-        warm_up = Run(scheme, Setting(samples=1, queues=at_once, mean_cost=None if mean_cost is None else 1.0))
-        costs = None if mean_cost is None else frozen(np.ones(len(ids)))
+        warm_up = Run(scheme, Setting(samples=1, queues=at_once, mean_cost=None if costs is None else 1.0))
         warm_up.take(Tuples(0, ids, np.zeros(len(ids)), costs=costs), KeyCounter().count(ids), 1)

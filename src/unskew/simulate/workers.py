@@ -165,7 +165,10 @@ class QueuedWorkers:
         """Times by the workers' clock, by that of the stream: which stood still at `arrival`, the last one, if it did
         so since the stream had waited for `stalled_before` seconds."""
         latest = np.minimum(times - stalled_before, arrival - self._start)
-        return np.maximum(times - self.stalled, latest) + self._start
+        moved = np.maximum(times - self.stalled, latest)
+        moments = moved + self._start
+        early = moments - self._start < moved  # as `moment_of`: not before they had them, however it is rounded
+        return np.where(early, np.nextafter(moments, np.inf), moments)
 
     @property
     def service(self) -> Floats:

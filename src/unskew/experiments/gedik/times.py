@@ -107,4 +107,4 @@ def parts(outcomes: Outcomes, settings: Settings) -> list[Part]:
     return pictures
 
 
-EXPERIMENT = Experiment("times", "Figures 12 to 14: construction time", jobs, claims, parts)
+EXPERIMENT = Experiment("times", "Figures 12 to 14: construction time", jobs, claims, parts, timed=True)
