@@ -261,7 +261,12 @@ def test_recent_utilisation_is_of_its_own_stretch_whatever_came_before():
 
 
 def test_a_change_of_capacity_leaves_alone_when_an_idle_worker_ended():
-    workers = QueuedWorkers(np.ones(2), None, 0)
-    workers.serve(np.zeros(1, np.int32), np.zeros(1), np.zeros(0, np.int32))
-    workers.set_service(np.array([2.0, 1.0]), 100.0)
-    assert workers.free_from(np.arange(2)).tolist() == [1.0, 0.0]
+    workers = QueuedWorkers(np.ones(1), None, 0, lettered=True)
+    letters = np.zeros(1, np.uint64), np.zeros(1, np.int64)
+    workers.serve(np.zeros(1, np.int32), np.array([0.0]), np.zeros(0, np.int32), None, letters)
+    workers.set_service(np.array([2.0]), 100.0)
+    workers.serve(np.zeros(1, np.int32), np.array([150.0]), np.zeros(0, np.int32), None, letters)
+    workers.settle(200.0)
+    done = workers.take_executed()
+    assert done.seconds.tolist() == [1.0, 2.0]
+    assert done.waited.tolist() == [0.0, 149.0]  # since 1.0, when the first was done
