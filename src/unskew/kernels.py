@@ -36,7 +36,7 @@ def inlined(function: Function) -> Function:
 
 
 def loop_over(source: str, name: str, **steps: Any) -> Callable[..., Any]:
-    """The loop `source` (which defines a function ``loop``), compiled for one scheme: `steps` are what it calls.
+    """The loop `source` (which defines a function ``loop``), compiled for one scheme: `steps` are the names in it.
 
     It takes the file and module of the first of them, so that Numba caches it like a function that is written there.
     """
@@ -45,8 +45,9 @@ def loop_over(source: str, name: str, **steps: Any) -> Callable[..., Any]:
     namespace = {"__name__": python_step.__module__, **steps}
     code = compile(source.replace("def loop(", f"def {name}("), python_step.__code__.co_filename, "exec")
     exec(code, namespace)  # our own constant source; see the module's docstring for why
-    counts = any(getattr(step, "targetoptions", {}).get("_nrt", True) for step in steps.values() if callable(step))
-    return _compile(cast(Callable[..., Any], namespace[name]), source, _nrt=counts)  # as a user's own kernel may
+    options = [getattr(step, "targetoptions", {}) for step in steps.values() if callable(step)]
+    counts_references = any(each.get("_nrt", True) for each in options)  # as does what Numba alone has compiled
+    return _compile(cast(Callable[..., Any], namespace[name]), source, _nrt=counts_references)
 
 
 def _compile(function: Function, source: str = "", **options: Any) -> Function:

@@ -99,7 +99,7 @@ class Registration:
 
     @cached_property
     def conversing_loop(self) -> Callable[..., tuple[int, int]]:
-        """The same, with the workers; see `conversing`."""
+        """Routes tuples, lets workers execute them, and hears replies; see `conversing`."""
         assert self.execute is not None
         halves = {"choose": self.choose, "execute": self.execute, "hear_reply": self.hear_reply}
         return loop_over(conversing.LOOP, f"converse_{self.name}", **halves, **conversing.STEPS)

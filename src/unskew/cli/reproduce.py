@@ -16,12 +16,11 @@ from unskew.experiments.deployments import PAPER as DEPLOYMENTS
 from unskew.experiments.evaluation import evaluate
 from unskew.experiments.fish import PAPER as FISH
 from unskew.experiments.gedik import PAPER as GEDIK
-from unskew.experiments.kept_passes import NAME as PASSES
 from unskew.experiments.kept_passes import KeptPasses
 from unskew.experiments.paper import Paper, Settings
 from unskew.experiments.pkg import PAPER as PKG
 from unskew.experiments.posg import PAPER as POSG
-from unskew.experiments.report import check_folder, write_report, write_results
+from unskew.experiments.report import check_folder, results_in, write_report, write_results
 from unskew.page import fresh_path
 from unskew.plots import new_figure
 
@@ -68,10 +67,10 @@ def reproduce(
     session = _session_on(PAPERS[paper], master)
     new_figure()  # if pictures cannot be drawn, this says so now rather than after the grid
     settings = Settings(paper, streams, quick, seed, _options(quick, streams, seed))
-    jobs = [job for experiment in chosen for job in experiment.jobs(settings)]
-    repeatable = [job for experiment in chosen if not experiment.timed for job in experiment.jobs(settings)]
-    kept = KeptPasses(folder, repeatable, streams)
-    with kept.open(), _told_how_to_go_on(kept, folder):
+    grids = [(experiment, experiment.jobs(settings)) for experiment in chosen]
+    jobs = [job for _, grid in grids for job in grid]
+    kept = KeptPasses(folder, [job for experiment, grid in grids if not experiment.timed for job in grid], streams)
+    with kept.open(), _saying_how_to_go_on(kept, folder):
         with session as spark, progress_bar(f"{PAPERS[paper].doing} ({len(jobs)} passes)", len(jobs)) as done:
             outcomes = PAPERS[paper].run(spark, jobs, done, kept)
         write_results(folder, outcomes)  # first of all: they are dear
@@ -86,13 +85,13 @@ def reproduce(
 
 
 @contextmanager
-def _told_how_to_go_on(kept: KeptPasses, folder: Path) -> Iterator[None]:
+def _saying_how_to_go_on(kept: KeptPasses, folder: Path) -> Iterator[None]:
     """Where the grid ends early, say what is kept of it."""
     try:
         yield
     except BaseException:
         if kept.number:
-            force = " --force" if any(path.name != PASSES for path in folder.iterdir()) else ""
+            force = " --force" if results_in(folder) else ""
             again = f"passes kept: {kept.number}; the same command goes on from there with --out {folder}{force}"
             notes.print(escape(again), soft_wrap=True)
         raise

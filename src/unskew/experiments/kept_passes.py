@@ -47,10 +47,10 @@ class KeptPasses:
     def load(self, jobs: Sequence[Any]) -> dict[int, list[dict[str, Any]]]:
         """The results of the jobs that were done, by number; a damaged file counts as none."""
         found = {}
-        for number, job in enumerate(jobs):
-            if self._name_of(job) in self._names:
+        for number, name in enumerate(map(self._name_of, jobs)):
+            if name in self._names:
                 with suppress(OSError, ValueError):
-                    found[number] = json.loads((self._folder / self._name_of(job)).read_text(encoding="utf-8"))
+                    found[number] = json.loads((self._folder / name).read_text(encoding="utf-8"))
         return found
 
     def keep(self, job: Any, results: list[dict[str, Any]]) -> None:

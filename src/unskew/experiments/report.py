@@ -18,11 +18,16 @@ from unskew.page import Page
 from unskew.writing import check_folder_of, whole_file
 
 
+def results_in(folder: Path) -> list[str]:
+    """The names of all that is in `folder`, but for the passes that are kept there."""
+    return sorted(path.name for path in folder.iterdir() if path.name != PASSES) if folder.is_dir() else []
+
+
 def check_folder(folder: Path, force: bool) -> None:
     """InputError where writing into `folder` cannot work or might overwrite something unasked."""
     if folder.exists() and not folder.is_dir():
         raise InputError(f"out: {str(folder)!r} is a file; name a folder")
-    kept = sorted(path.name for path in folder.iterdir() if path.name != PASSES) if folder.is_dir() else []
+    kept = results_in(folder)
     if kept and not force:
         names = ", ".join(kept[:5]) + (" ..." if len(kept) > 5 else "")
         raise InputError(f"out: {str(folder)!r} has files, all kept ({names}); add --force, or name another folder")
