@@ -17,9 +17,9 @@ from unskew.errors import InputError
 from unskew.plan import HotKey, Plan
 from unskew.spark import Adaptive, repartition, salted, watch
 from unskew.spark.streaming.fading import FadingCounts
-from unskew.spark.streaming.loop import halvings_for
 from unskew.spark.streaming.plan_file import cells_for, cut_to_fit, line_of, version_in
 from unskew.spark.streaming.router_files import RouterFiles
+from unskew.spark.streaming.seen import halvings_for
 from unskew.spark.worker_counts import _numbers, count_workers, load_in
 
 W, ROWS = 8, 20_000
@@ -105,8 +105,8 @@ def test_a_restart_goes_on_with_the_last_plan_and_a_damaged_or_missing_file_cost
 def test_another_number_of_workers_or_scheme_goes_on_from_the_counts_also_of_a_sample(
     feed: Feed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("unskew.spark.streaming.loop.LEAST_COUNTED", 5000)
-    monkeypatch.setattr("unskew.spark.streaming.loop.COUNTED_PER_WORKER", 100)
+    monkeypatch.setattr("unskew.spark.streaming.seen.LEAST_COUNTED", 5000)
+    monkeypatch.setattr("unskew.spark.streaming.seen.COUNTED_PER_WORKER", 100)
     checkpoint = tmp_path / "checkpoint"
     query = start(repartition(feed.stream(), "word", W, plan=Adaptive(checkpoint)), checkpoint)
     process(query, feed, checkpoint, words(0, ROWS))

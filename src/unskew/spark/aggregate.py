@@ -97,7 +97,7 @@ def aggregate(
     route = Route(df, names, workers, scheme, mode, plan, deal, sample)
     needed = list(dict.fromkeys([*names, *used]))
     phases = Phases.of(df, names, needed, aggregates)
-    partials = route.work(route.place(needed), phases.add_rows(), phases.partial)
+    partials = route.work(phases.add_rows(), phases.partial, needed)
     return map_in_arrow(partials.repartition(workers, *route.columns), phases.merge_and_finish(), phases.result)
 
 

@@ -124,7 +124,7 @@ def apply_split(
             merged = merged_of([part.as_py() for part in rows[PARTIAL]], rows.select(names).slice(0, 1))
             yield from in_batches(merged, arrow_result)
 
-    partials = route.work(route.place().sortWithinPartitions(*route.columns), phase_1, partial_schema)
+    partials = route.work(phase_1, partial_schema, by_key=True)
     regrouped = partials.repartition(workers, *route.columns).sortWithinPartitions(*route.columns)
     return map_in_arrow(regrouped, phase_2, result)
 

@@ -1,7 +1,7 @@
 """What workers really did in one run, for the routers of the next: schemes that listen (`cg`, `fish`) on Spark."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from unskew.registry import registration_of
 from unskew.router import Router
 from unskew.spark.frames import free_name, require_frame, warn
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
-from unskew.spark.telling import DONE, UNHEARD, hear, observe, with_done, with_nulls
+from unskew.spark.telling import DONE, UNHEARD, and_tell, hear, observe, with_done
 from unskew.worker_report import WorkerReport
 
 WORKER = "__unskew_worker"  # number of the partition, for functions that run in it
@@ -170,13 +170,14 @@ def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callab
             busy += time.perf_counter() - began
             return done
 
-        results = iter(clocked(lambda: function(fed())))  # which may do all of its work now, or batch by batch
-        types = schema
-        while (result := clocked(lambda: next(results, END))) is not END:
-            batch = with_nulls(result, schema, schema.names[:-1])
-            types = batch.schema  # Spark takes others than it declares, such as large_string, but the same in all
-            yield batch
-        done = {DONE: {"worker": worker, "rows": rows, "busy": max(0.0, busy)}}
-        yield pa.RecordBatch.from_pylist([done], types)
+        def results() -> Iterator[Any]:
+            made = iter(clocked(lambda: function(fed())))  # which may do all of its work now, or batch by batch
+            while (result := clocked(lambda: next(made, END))) is not END:
+                yield result
+
+        def done() -> pa.StructArray:
+            return pa.array([{"worker": worker, "rows": rows, "busy": max(0.0, busy)}], schema.field(DONE).type)
+
+        yield from and_tell(results(), schema, done)
 
     return work

@@ -27,8 +27,16 @@ from unskew.spark.online import with_online_salt
 from unskew.spark.plan_column import salt_of, with_joined_salt
 from unskew.spark.planning import name_and_parameters, plan_for, require_plan_of, require_same_workers
 from unskew.spark.retries import warn_without_retry_net
-from unskew.spark.streaming.adaptive import Adaptive, record_online, with_adaptive_salt
+from unskew.spark.streaming.adaptive import (
+    ID,
+    Adaptive,
+    Way,
+    record_online,
+    with_adaptive_salt,
+    with_adaptive_salt_and_id,
+)
 from unskew.spark.streaming.router_files import RouterFiles
+from unskew.spark.streaming.tally import work_and_tell
 
 SALT = "__unskew_salt"
 DEFAULT_SCHEME = "fanout"
@@ -99,11 +107,45 @@ class Route:
             return self._shuffle(salted.df, salted.salt).drop(*salted.added)
         return self._shuffle(self.with_salt(name).select(*map(column, needed), name), column(name)).drop(name)
 
-    def work(self, df: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
-        """What workers do with the rows that `place` gave them, timed where they tell a `Feedback`."""
+    def work(
+        self,
+        function: Callable[[Batches], Batches],
+        schema: StructType | str,
+        needed: Sequence[str] | None = None,
+        *,
+        by_key: bool = False,
+    ) -> DataFrame:
+        """What workers make of the rows that `place` gives them; with `by_key` these are sorted by key.
+
+        Workers tell a `Feedback` how long they took, and `Adaptive` which keys they had."""
+        if isinstance(self.plan, Adaptive) and not self._online:
+            return self._work_adaptively(self.plan, function, schema, needed)
+        placed = self.place(needed)
+        if by_key:
+            placed = placed.sortWithinPartitions(*self.columns)
         if isinstance(self.scheme, Feedback):
-            return self.scheme.timed(df, function, schema)
-        return map_in_arrow(df, function, schema)
+            return self.scheme.timed(placed, function, schema)
+        return map_in_arrow(placed, function, schema)
+
+    def _work_adaptively(
+        self,
+        adaptive: Adaptive,
+        function: Callable[[Batches], Batches],
+        schema: StructType | str,
+        needed: Sequence[str] | None,
+    ) -> DataFrame:
+        salt, identity = free_name(self.df, SALT), free_name(self.df, ID)
+        df, way = self._dealing.df, self._way(salt)
+        salted, metrics, code = with_adaptive_salt_and_id(df, way, adaptive, identity)
+        if needed is not None:
+            salted = salted.select(*map(column, needed), salt, identity)
+        placed = self._shuffle(salted, column(salt)).drop(salt, *self._dealing.added)
+        return work_and_tell(placed, function, schema, way.keys, self.workers, metrics, code)
+
+    def _way(self, salt: str) -> Way:
+        if self._dealing.by_position:
+            warn_without_retry_net(self.df.sparkSession)
+        return Way(key_names(self.keys), self.workers, self._scheme, self._dealing.turn, salt)
 
     def _shuffle(self, df: DataFrame, salt: Column) -> DataFrame:
         if isinstance(self.scheme, Feedback) and self.scheme.anchored:
@@ -144,11 +186,8 @@ class Route:
 
     def _deal_adaptively(self, adaptive: Adaptive, name: str) -> Salted:
         """The salts of a plan that changes from one micro-batch to the next. No job runs now."""
-        if self._dealing.by_position:
-            warn_without_retry_net(self.df.sparkSession)
-        df, turn, _, added = self._dealing
-        salted = with_adaptive_salt(df, key_names(self.keys), self.workers, self._scheme, adaptive, turn, name)
-        return Salted(salted, column(name), (*added, name))
+        salted = with_adaptive_salt(self._dealing.df, self._way(name), adaptive)
+        return Salted(salted, column(name), (*self._dealing.added, name))
 
     def _deal_evenly(self, plan: Plan, name: str) -> Salted:
         """The same, by position where by content it is not even; a warning where the user wants it by content."""

@@ -4,7 +4,7 @@ Accumulators do not exist on Spark Connect; an Observation works on both.
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +14,7 @@ from pyspark.sql.types import StructField, StructType
 
 from unskew.errors import InputError, InputTypeError
 from unskew.spark.frames import as_compared
-from unskew.spark.mapping import nullable
+from unskew.spark.mapping import Batches, nullable
 
 DONE = "__unskew_done"  # what a task did, in one row per task, which is taken out again
 PATIENCE = 60.0  # seconds: Spark tells of a run shortly after its end
@@ -31,8 +31,12 @@ def with_done(df: DataFrame, result: StructType, done: StructType) -> StructType
 def observe(done: DataFrame) -> tuple[DataFrame, Observation]:
     """The rows without what tasks tell, and where that is to be heard when they have run."""
     observation = Observation()
-    seen = done.observe(observation, F.collect_list(DONE).alias(DONE))
-    return seen.where(F.col(DONE).isNull()).drop(DONE), observation
+    return without_done(done.observe(observation, F.collect_list(DONE).alias(DONE))), observation
+
+
+def without_done(observed: DataFrame) -> DataFrame:
+    """The rows without what tasks tell."""
+    return observed.where(F.col(DONE).isNull()).drop(DONE)
 
 
 def hear(observation: Observation, not_run: str) -> list[Any]:
@@ -56,6 +60,20 @@ def hear(observation: Observation, not_run: str) -> list[Any]:
         raise outcome["error"]
     rows: list[Any] = outcome["rows"]
     return rows
+
+
+def and_tell(results: Iterable[Any], schema: pa.Schema, told: Callable[[], pa.StructArray | None]) -> Batches:
+    """The batches that a function yields, with nulls in the last column of the schema; then a row of what its task
+    tells, if anything."""
+    types = schema
+    for result in results:
+        batch = with_nulls(result, schema, schema.names[:-1])
+        types = batch.schema  # Spark takes others than it declares, such as large_string, but the same in all
+        yield batch
+    last = told()
+    if last is not None:
+        others = [pa.nulls(1, field.type) for field in list(types)[:-1]]
+        yield pa.RecordBatch.from_arrays([*others, last], schema=types)
 
 
 def with_nulls(batch: Any, schema: pa.Schema, names: Sequence[str]) -> pa.RecordBatch:

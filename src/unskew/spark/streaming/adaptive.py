@@ -1,8 +1,9 @@
 """`Adaptive`: the plan of a stream, made anew after each micro-batch from the keys that were in it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
@@ -16,13 +17,17 @@ from unskew.spark.frames import column, free_name
 from unskew.spark.keys import described_keys, key_columns, key_id, partition_of, shown_key
 from unskew.spark.planning import name_and_parameters
 from unskew.spark.streaming.loop import Loop, listen
-from unskew.spark.streaming.plan_file import Planned, cells_for, with_planned_salt
+from unskew.spark.streaming.plan_file import Planned, cells_for, counted_every, with_planned_salt
 from unskew.spark.streaming.recording import OnlineRecords, Recording
+from unskew.spark.streaming.seen import Seen, seen_in_rows
 from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.streaming.tally import seen_by_workers
 from unskew.spark.worker_counts import count_numbers, count_workers, number_of
 
 METRICS = "unskew "  # before the address of the side folder: the name of what is observed
-COUNTED, ID, HOME, WORKER, NAME = (f"__unskew_{each}" for each in ("counted", "id", "home", "worker", "name"))
+CODE, COUNTED, ID, HOME, WORKER, NAME = OBSERVED = [
+    f"__unskew_{each}" for each in ("code", "counted", "id", "home", "worker", "name")
+]
 NAMED = 64  # one of so many counted rows of a hot key tells what it is called
 KEYS_PER_WORKER = 20  # that are counted: twice as many as can be hot
 
@@ -31,8 +36,9 @@ KEYS_PER_WORKER = 20  # that are counted: twice as many as can be hot
 class Adaptive:
     """A plan for a stream that is made anew after each micro-batch, of what was seen of late.
 
-    Spark counts the keys of a micro-batch on the way, without Python; the driver makes the next plan and writes it to a
-    file; the next micro-batch reads it, once for all its tasks. The first one has no plan, and places rows by hash. A
+    The keys of a micro-batch are counted on the way: by the workers, where they run a function in Python anyway, else
+    inside Spark. The driver makes the next plan and writes it to a file; the next micro-batch reads it, once for all
+    its tasks. The first one has no plan, and places rows by hash. A
     plan that comes late is used one batch later. A query that is started again goes on with the last plan.
 
     Parameters
@@ -77,59 +83,89 @@ class Adaptive:
         return SideFolder(self.checkpoint, self.name)
 
 
-def with_adaptive_salt(
-    df: DataFrame, keys: Sequence[str], workers: int, scheme: str | Scheme, adaptive: Adaptive, turn: Column, salt: str
-) -> DataFrame:
+class Way(NamedTuple):
+    """What `Adaptive` has to know of a route."""
+
+    keys: Sequence[str]
+    workers: int
+    scheme: str | Scheme
+    turn: Column
+    salt: str  # the name of the column to add
+
+    @property
+    def most(self) -> int:
+        """How many keys are counted."""
+        return min(MOST_HOT_KEYS, max(KEYS_PER_WORKER * self.workers, 100))
+
+
+def with_adaptive_salt(df: DataFrame, way: Way, adaptive: Adaptive) -> DataFrame:
     """`df` with the salt of each row by the plan of its micro-batch. Starts to listen to queries of its session."""
-    columns, folder = key_columns(df, list(keys)), adaptive.folder()
-    most = min(MOST_HOT_KEYS, max(KEYS_PER_WORKER * workers, 100))
-    name, parameters = name_and_parameters(scheme)
-    types = [column.type for column in described_keys(df, list(keys))]
+    planned, metrics = _planned(df, way, adaptive, lambda found: seen_in_rows(found, way.workers, way.most))
+    return _observe(planned, metrics, way)
+
+
+def with_adaptive_salt_and_id(
+    df: DataFrame, way: Way, adaptive: Adaptive, identity: str
+) -> tuple[DataFrame, str, Column]:
+    """The same, for rows that workers will tell of: with the key id in the column `identity`; what they tell is to be
+    observed by the name that is returned, together with the code of the plan."""
+    planned, metrics = _planned(df, way, adaptive, lambda found: seen_by_workers(found, way.workers, way.most))
+    with_id = planned.df.drop(planned.hot).withColumn(identity, key_id(*key_columns(df, list(way.keys))))
+    return with_id, metrics, planned.code
+
+
+def _planned(df: DataFrame, way: Way, adaptive: Adaptive, read: Callable[[Any], Seen]) -> tuple[Planned, str]:
+    """The rows with their salts, and by what name the driver hears of them; `read` tells how to read it."""
+    folder = adaptive.folder()
+    name, parameters = name_and_parameters(way.scheme)
+    types = [column.type for column in described_keys(df, list(way.keys))]
     loop = Loop(
         folder,
         name,
         parameters,
-        workers,
+        way.workers,
         types,
+        read,
         alpha=float(adaptive.alpha),
-        most=most,
+        most=way.most,
         keep=adaptive.keep,
     )  # writes the file that the stream reads
-    planned = with_planned_salt(df, columns, turn, folder, cells_for(most), salt)
+    columns = key_columns(df, list(way.keys))
+    planned = with_planned_salt(df, columns, way.turn, folder, cells_for(way.most), way.salt)
     metrics = f"{METRICS}{folder.address}"
     listen(df.sparkSession, metrics, loop)
-    return _observe(planned, metrics, columns, workers, most, turn, salt)
+    return planned, metrics
 
 
-def _observe(
-    planned: Planned, metrics: str, columns: list[Column], workers: int, most: int, turn: Column, salt: str
-) -> DataFrame:
+def _observe(planned: Planned, metrics: str, way: Way) -> DataFrame:
     """The rows, with their keys and workers counted on the way.
 
     Spark evaluates what is observed row by row, without compiled code. So all that can be computed before is a column
     of its own, computed in the compiled stage; and of large micro-batches only a sample is counted.
     """
-    df = planned.df
-    counted, identity, home, worker, name = (free_name(df, each) for each in (COUNTED, ID, HOME, WORKER, NAME))
-    number = number_of(partition_of(workers, *columns, column(salt)), workers)
+    df, workers = planned.df, way.workers
+    columns = key_columns(df, list(way.keys))
+    code, counted, identity, home, worker, name = (free_name(df, each) for each in OBSERVED)
+    number = number_of(partition_of(workers, *columns, column(way.salt)), workers)
     named = F.struct(key_id(*columns).alias("id"), shown_key(columns).alias("key"))
-    seen = df.withColumn(counted, F.rand(seed=0) * planned.every < 1).withColumns(
+    coded = df.withColumn(code, planned.code)
+    seen = coded.withColumn(counted, F.rand(seed=0) * counted_every(column(code)) < 1).withColumns(
         {
             identity: F.when(column(counted), key_id(*columns)),
             home: F.when(column(counted), home_number(columns, workers)),
             worker: F.when(column(counted), number),
-            name: F.when(column(counted) & column(planned.hot) & (turn % NAMED == 0), named),
+            name: F.when(column(counted) & column(planned.hot) & (way.turn % NAMED == 0), named),
         }
     )
     observed = seen.observe(
         metrics,
-        *counting_by(column(identity), column(home), workers, most),
+        *counting_by(column(identity), column(home), workers, way.most),
         count_numbers(column(worker), workers).alias("load"),
         F.count(column(identity)).alias("counted"),
-        F.max(column(planned.code)).alias("code"),
+        F.max(column(code)).alias("code"),
         F.collect_set(column(name)).alias("names"),
     )
-    return observed.drop(planned.code, planned.hot, counted, identity, home, worker, name)
+    return observed.drop(planned.hot, code, counted, identity, home, worker, name)
 
 
 def record_online(
@@ -138,6 +174,6 @@ def record_online(
     """`df`, whose rows live routers gave a salt, with the load of the workers recorded after each micro-batch."""
     folder = adaptive.folder()
     metrics = f"{METRICS}{folder.address}"
-    listen(df.sparkSession, metrics, OnlineRecords(Recording(folder, scheme, workers, adaptive.keep)))
+    listen(df.sparkSession, metrics, OnlineRecords(Recording(folder, scheme, workers, adaptive.keep), workers))
     worker = partition_of(workers, *key_columns(df, list(keys)), column(salt))
     return df.observe(metrics, count_workers(worker, workers).alias("load"), F.count(F.lit(1)).alias("rows"))

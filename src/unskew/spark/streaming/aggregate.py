@@ -15,11 +15,13 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+from pyspark.sql.types import StructType
 
 from unskew.aggregates import Aggregate, Count, Max, Mean, Min, StdDev, Sum, Variance
 from unskew.aggregates.states import STATE
 from unskew.errors import InputError
 from unskew.spark.frames import column
+from unskew.spark.mapping import Batches, nullable, result_schema
 from unskew.spark.phases import Phases
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
@@ -75,11 +77,15 @@ def aggregate_stream(
         df = df.withColumn(BUCKET, bucket_of(route.columns))
         keys.append(BUCKET)
     needed = list(dict.fromkeys([*keys, *used, *([windows.time] if windows else [])]))
-    placed, phases = route.on(df).place(needed), Phases.of(df, keys, needed, results)
+    route, phases = route.on(df), Phases.of(df, keys, needed, results)
+
+    def place(work: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
+        return route.work(work, nullable(result_schema(df, schema)), needed)  # states are the same with any plan
+
     if not native:
         pane = None if windows is None else PANE
-        return merge_in_python(lambda work, schema: route.work(placed, work, schema), phases, names, pane, windows, ttl)
-    partials = route.work(placed, *with_exact_moments(phases))
+        return merge_in_python(place, phases, names, pane, windows, ttl)
+    partials = place(*with_exact_moments(phases))
     groups = list(map(column, names))
     if windows is not None:
         times = partials.withColumn(TIME, column(STATE.format(len(aggregates)))["0"])

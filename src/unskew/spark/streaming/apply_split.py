@@ -53,7 +53,7 @@ def apply_split_to_stream(
                 merged = merge(row[PART][0].as_py(), row.drop_columns([PART]))
                 yield from in_batches(merged.select(arrow_result.names), arrow_result)
 
-    parts = route.work(route.on(df).place(), phase_1, part)
+    parts = route.on(df).work(phase_1, part)
     marked = parts if windows.watermark is None else parts.withWatermark(TIME, windows.watermark)
     windowed = marked.withColumn(WINDOW, windows.of(column(TIME)))
     collected = windowed.groupBy(column(WINDOW), *map(column, names)).agg(F.collect_list(PART).alias(PART))

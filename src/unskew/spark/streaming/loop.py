@@ -6,26 +6,25 @@ because of it: what goes wrong here is a warning, and rows are balanced by the p
 """
 
 import json
+from collections.abc import Callable
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
-import numpy as np
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from unskew.batch_records import MOST_SHOWN
 from unskew.plan import HotKey, Plan
 from unskew.planning import make_plan
-from unskew.spark.counting import frequencies_in
 from unskew.spark.frames import warn
 from unskew.spark.streaming.fading import FadingCounts
 from unskew.spark.streaming.plan_file import NAME as PLAN
-from unskew.spark.streaming.plan_file import NO_PLAN, cells_for, cut_to_fit, line_of, version_in, version_of
+from unskew.spark.streaming.plan_file import NO_PLAN, cells_for, cut_to_fit, line_of, version_in
 from unskew.spark.streaming.recording import Recording
+from unskew.spark.streaming.seen import Seen
 from unskew.spark.streaming.side_folder import SideFolder
 
 COUNTS = "counts.json"
-LEAST_COUNTED, COUNTED_PER_WORKER = 100_000, 5_000  # rows of a micro-batch, of which more are a sample
 PLANS_KNOWN = 4  # versions whose plans are kept in memory: that of a running batch, and those after it
 
 
@@ -39,13 +38,14 @@ class Loop:
         parameters: dict[str, Any],
         workers: int,
         key_types: list[str],
+        read: Callable[[Any], Seen],
         *,
         alpha: float,
         most: int,
         keep: int,
     ) -> None:
         self._folder, self._scheme, self._parameters, self._workers = folder, scheme, parameters, workers
-        self._key_types, self._most = key_types, most
+        self._key_types, self._read, self._most = key_types, read, most
         self._counts = FadingCounts(alpha)
         self._plans: dict[int, Plan] = {}  # by version
         self._version = self._halvings = 0
@@ -56,26 +56,24 @@ class Loop:
 
     def take(self, progress: Any, metrics: Any) -> None:
         """Make the next plan from what a micro-batch observed."""
-        if not self._recording.is_new(progress, metrics):
+        seen = self._read(metrics)
+        if not self._recording.is_new(progress, seen):
             return
         if not self._known:
             self._known = True
             self._check_checkpoint(str(progress.id))
-        used = version_of(metrics["code"])
-        if used == NO_PLAN:
+        if seen.version == NO_PLAN:
             warn(
                 f"plan: batch {progress.batchId} found {self._folder.address_of(PLAN)} damaged or missing, and "
                 "balanced its rows without it; it is written anew"
             )
-        if metrics["counted"]:
-            found = frequencies_in(metrics, self._workers, self._most, metrics["counted"])
-            self._counts.add(found, metrics["rows"] / metrics["counted"])
-        halvings = halvings_for(metrics["rows"], self._workers)
-        changed, self._halvings = halvings != self._halvings, halvings
-        self._replace_plan(rewrite=changed or used == NO_PLAN)
+        if seen.frequencies is not None and seen.counted:
+            self._counts.add(seen.frequencies, seen.rows / seen.counted)
+        changed, self._halvings = seen.halvings != self._halvings, seen.halvings
+        self._replace_plan(rewrite=changed or seen.version == NO_PLAN)
         self._save_counts()
-        self._learn_names(metrics)
-        self._record(progress, metrics, used)
+        self._learn_names(seen.names)
+        self._record(progress, seen)
 
     def _begin(self) -> None:
         """Go on from the files, or write the first ones."""
@@ -117,12 +115,12 @@ class Loop:
     def _save_counts(self) -> None:
         self._folder.write(COUNTS, json.dumps({"key_types": self._key_types, **self._counts.to_json()}))
 
-    def _record(self, progress: Any, metrics: Any, used: int) -> None:
-        plan = self._plans.get(used)
+    def _record(self, progress: Any, seen: Seen) -> None:
+        plan = None if seen.version is None else self._plans.get(seen.version)
         self._recording.write(
             progress,
-            metrics,
-            plan=used,
+            seen,
+            plan=seen.version,
             next_plan=self._version,
             planned_max_over_mean=None if plan is None else round(plan.predicted_max_over_mean, 4),
             hot_keys=() if plan is None else tuple(self._shown(plan, hot) for hot in plan.hot_keys[:MOST_SHOWN]),
@@ -137,9 +135,8 @@ class Loop:
             "workers": len(set(plan.workers_of(hot))),
         }
 
-    def _learn_names(self, metrics: Any) -> None:
+    def _learn_names(self, found: dict[int, str]) -> None:
         """What some keys are called; of keys that no plan knows any more it is forgotten."""
-        found = {int(np.int64(each["id"]).view(np.uint64)): str(each["key"]) for each in metrics["names"] or []}
         hot = {hot.key_id for plan in self._plans.values() for hot in plan.hot_keys}
         self._names = {key: name for key, name in {**self._names, **found}.items() if key in hot}
 
@@ -186,12 +183,6 @@ def listen(spark: SparkSession, name: str, loop: Taker) -> None:
         listener = _listeners[spark] = Listener()
         spark.streams.addListener(listener)
     listener.loops[name] = loop
-
-
-def halvings_for(rows: int, workers: int) -> int:
-    """How often the rows of the next micro-batch are halved before they are counted, if it is like one of `rows`."""
-    enough = max(LEAST_COUNTED, COUNTED_PER_WORKER * workers)
-    return max(0, (rows // enough).bit_length() - 1)
 
 
 def _places(plan: Plan) -> list[Any]:

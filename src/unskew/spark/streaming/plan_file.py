@@ -24,7 +24,7 @@ from unskew.spark.plan_column import CELLS_PER_GROUP, entry_of, is_hot, salt_at,
 from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
-ENTRY, CODE, HOT = "__unskew_entry", "__unskew_code", "__unskew_hot"
+ENTRY, HOT = "__unskew_entry", "__unskew_hot"
 NO_PLAN = -1  # the version that a batch tells whose plan could not be read
 HALVINGS_BITS = 6  # of a code, for how often the rows to count are halved; the others are the version
 SCHEMA = "code bigint, displacements array<int>, entries array<bigint>, places array<int>"
@@ -69,17 +69,17 @@ def cut_to_fit(plan: Plan, cells: int) -> Plan:
 
 
 class Planned(NamedTuple):
-    """Rows with their salts, and what is known of the plan; all but `df` are names of columns."""
+    """Rows with their salts, and what is known of the plan."""
 
     df: DataFrame
-    code: str  # the version of the plan that the micro-batch used, and how many rows are to be counted
-    hot: str  # whether the plan knows the key
+    hot: str  # the name of a column of `df`: whether the plan knows the key
+    code: Column  # the version of the plan that the micro-batch used, and how many rows are to be counted
 
-    @property
-    def every(self) -> Column:
-        """One of so many rows is to be counted."""
-        halvings = column(self.code).bitwiseAND(F.lit((1 << HALVINGS_BITS) - 1))
-        return F.call_function("shiftleft", F.lit(1), halvings.cast("int"))
+
+def counted_every(code: Column) -> Column:
+    """One of so many rows is to be counted, by the code of the plan."""
+    halvings = code.bitwiseAND(F.lit((1 << HALVINGS_BITS) - 1))
+    return F.call_function("shiftleft", F.lit(1), halvings.cast("int"))
 
 
 def with_planned_salt(
@@ -87,8 +87,8 @@ def with_planned_salt(
 ) -> Planned:
     """`df` with the salt by the plan that its micro-batch finds in the folder.
 
-    Each place where the plan is used is planned anew in each batch, which takes some 10 ms, so there are only four: the
-    entry is a column of its own. Reading happens once: Spark sees that the four are the same.
+    Each place where the plan is used is planned anew in each batch, which takes some 10 ms, so there are only four, the
+    code included: the entry is a column of its own. Reading happens once: Spark sees that they are the same.
     """
     try:
         texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME))
@@ -102,9 +102,9 @@ def with_planned_salt(
     found = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan")).scalar()
     _, _, empty = line_of(Plan("", 1), NO_PLAN, cells).partition(" ")
     plan = F.coalesce(found, F.from_json(F.lit(empty), SCHEMA))
-    entry, code, hot = (free_name(df, name) for name in (ENTRY, CODE, HOT))
+    entry, hot = (free_name(df, name) for name in (ENTRY, HOT))
     entries = entry_of(columns, plan.getField("displacements"), plan.getField("entries"), cells)
-    looked_up = df.withColumns({entry: entries, code: plan.getField("code")})
+    looked_up = df.withColumn(entry, entries)
     found_salt = salt_at(columns, column(entry), turn, plan.getField("places"))
     salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(entry)
-    return Planned(salted, code, hot)
+    return Planned(salted, hot, plan.getField("code"))

@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import numpy as np
-
 from unskew.batch_records import BATCHES, BatchRecord
+from unskew.spark.streaming.seen import Seen, seen_in_load
 from unskew.spark.streaming.side_folder import SideFolder
-from unskew.spark.worker_counts import load_in
 
 
 class Recording:
@@ -16,28 +14,25 @@ class Recording:
         self._folder, self._scheme, self._workers, self._keep = folder, scheme, workers, keep
         self._last: tuple[str, int] | None = None
 
-    def is_new(self, progress: Any, metrics: Any) -> bool:
+    def is_new(self, progress: Any, seen: Seen) -> bool:
         """Whether it is a batch with rows that was not told of before: an idle query tells of its last one again."""
         batch = (str(progress.runId), int(progress.batchId))
-        if batch == self._last or not metrics["rows"]:
+        if batch == self._last or not seen.rows:
             return False
         self._last = batch
         return True
 
-    def write(self, progress: Any, metrics: Any, **of_plan: Any) -> None:
+    def write(self, progress: Any, seen: Seen, **of_plan: Any) -> None:
         """Record a batch; `of_plan` is what only batches with a plan have. The oldest record goes."""
-        load = load_in(metrics["load"], self._workers)
-        if load is not None and load.any():  # of a sample, where a batch is large
-            load = np.rint(load * (metrics["rows"] / load.sum())).astype(np.int64)
         record = BatchRecord(
             batch=progress.batchId,
             time=progress.timestamp,
             query=str(progress.id),
             scheme=self._scheme,
             workers=self._workers,
-            rows=metrics["rows"],
+            rows=seen.rows,
             seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
-            load=() if load is None else tuple(load.tolist()),
+            load=() if seen.load is None else tuple(seen.load.tolist()),
             **of_plan,
         )
         self._folder.write(record.file_name, record.to_json() + "\n")
@@ -48,9 +43,10 @@ class Recording:
 class OnlineRecords:
     """Records batches whose rows are placed by live routers. There is no plan to make."""
 
-    def __init__(self, recording: Recording) -> None:
-        self._recording = recording
+    def __init__(self, recording: Recording, workers: int) -> None:
+        self._recording, self._workers = recording, workers
 
     def take(self, progress: Any, metrics: Any) -> None:
-        if self._recording.is_new(progress, metrics):
-            self._recording.write(progress, metrics)
+        seen = seen_in_load(metrics, self._workers)
+        if self._recording.is_new(progress, seen):
+            self._recording.write(progress, seen)

@@ -1,0 +1,138 @@
+"""What workers tell of the keys of a micro-batch."""
+
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812
+from streams import Feed, process, results, start, words
+
+from unskew import key_ids
+from unskew.aggregates import Count
+from unskew.hashing import candidates_of
+from unskew.spark import Adaptive, aggregate
+from unskew.spark.mapping import arrow_schema
+from unskew.spark.streaming.tally import MOST_NAMED, TOLD, Tally, keys_listed, seen_by_workers
+
+W, ROWS = 8, 20_000
+KIND = pa.struct(
+    {
+        "rows": pa.int64(),
+        "pairs": pa.binary(),
+        "named": pa.list_(pa.struct({"id": pa.int64(), "key": pa.struct({"0": pa.string()})})),
+    }
+)
+
+
+def rows_of(keys: list[str]) -> pa.RecordBatch:
+    ids = key_ids(keys).view(np.int64)
+    return pa.record_batch({"word": pa.array(keys), "v": np.arange(len(keys)), "id": pa.array(ids)})
+
+
+def told_by(batches: list[pa.RecordBatch], workers: int = W) -> dict[str, Any] | None:
+    tally = Tally(["word"], KIND, workers)
+    for batch in batches:
+        tally.add(batch)
+    told = tally.told()
+    return None if told is None else told.to_pylist()[0]
+
+
+def test_a_task_tells_its_rows_and_its_most_frequent_keys(monkeypatch: Any) -> None:
+    monkeypatch.setattr("unskew.spark.streaming.tally.ROWS", 1000)  # counted in several goes
+    some = [f"word-{rank}" for rank in np.random.default_rng(0).zipf(1.2, 6000).clip(max=2000).tolist()]
+    told = told_by([rows_of(some[i : i + 700]) for i in range(0, 6000, 700)])
+    assert told is not None
+    assert told["rows"] == 6000
+    pairs = np.frombuffer(told["pairs"], np.int64).reshape(-1, 2)
+    expected = sorted((some.count(word) for word in set(some)), reverse=True)
+    assert pairs[:, 1].tolist() == expected[: keys_listed(W)]
+    counts = {int(key_ids([word]).view(np.int64)[0]): some.count(word) for word in set(some)}
+    assert dict(pairs.tolist()).items() <= counts.items()
+    hottest = max(set(some), key=some.count)
+    assert told["named"][0] == {"id": int(key_ids([hottest]).view(np.int64)[0]), "key": {"0": hottest}}
+
+
+def test_a_task_without_rows_tells_nothing_and_very_long_keys_are_not_named() -> None:
+    assert told_by([]) is None
+    assert told_by([rows_of([])]) is None
+    long = told_by([rows_of(["x" * (MOST_NAMED + 1), "short", "short"])])
+    assert long is not None
+    assert [len(each["key"]["0"]) for each in long["named"]] == [5]
+
+
+def test_how_many_keys_are_listed_is_bounded_by_the_number_of_workers() -> None:
+    assert [keys_listed(workers) for workers in (1, 16, 100, 1000, 10**6)] == [512, 512, 81, 40, 40]
+
+
+def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
+    ids = key_ids([f"word-{i}" for i in range(50)])
+    homes = candidates_of(ids, 0, W)
+    rng, told, at_home, load = np.random.default_rng(1), [], np.zeros(W, np.int64), np.zeros(W, np.int64)
+    pairs: dict[int, list[tuple[int, int]]] = {worker: [] for worker in range(W)}
+    for key, home in zip(ids.view(np.int64).tolist(), homes.tolist(), strict=True):
+        for worker in {home, int(rng.integers(W))}:  # some keys are split, over their home and another worker
+            rows = int(rng.integers(1, 100))
+            pairs[worker].append((key, rows))
+            at_home[home] += rows
+            load[worker] += rows
+    for worker in range(W):
+        listed = np.array(pairs[worker], np.int64).tobytes()
+        data = listed if worker % 2 else base64.b64encode(listed).decode()  # as Connect tells it
+        told.append({"worker": worker, "rows": load[worker], "pairs": data, "code": 3 << 6, "names": None})
+    seen = seen_by_workers({TOLD: [*told, told[0]]}, W, 20)  # one of them twice, since it was retried
+    assert seen.frequencies is not None
+    assert seen.frequencies.home_load is not None
+    assert (seen.rows, seen.counted, seen.version) == (load.sum(), load.sum(), 3)
+    assert seen.load.tolist() == load.tolist()  # type: ignore[union-attr]
+    assert seen.frequencies.home_load.tolist() == at_home.tolist()
+    assert len(seen.frequencies.key_ids) == 20
+    totals = [sum(rows for each in pairs.values() for one, rows in each if one == key) for key in ids.view(np.int64)]
+    assert seen.frequencies.counts.tolist() == sorted(totals, reverse=True)[:20]
+    assert seen_by_workers({TOLD: None}, W, 20).rows == 0
+    assert seen_by_workers({TOLD: told}, W - 1, 20).rows == 0  # of a query before, with more workers
+
+
+def test_workers_that_aggregate_tell_and_are_even_from_the_second_batch_on(spark: SparkSession, tmp_path: Path) -> None:
+    feed, checkpoint = Feed(spark, tmp_path / "rows", "word string, v bigint"), tmp_path / "checkpoint"
+    query = start(aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint)), checkpoint, "update")
+    tables = [words(seed, ROWS) for seed in range(3)]
+    found = process(query, feed, checkpoint, *tables)
+    plan = query._jsq.explainInternal(False)  # of the last batch
+    query.stop()
+    homes = candidates_of(key_ids(tables[0]["word"].to_pylist()), 0, W)
+    assert found[0]["load"] == np.bincount(homes, minlength=W).tolist()
+    assert [sum(record["load"]) for record in found] == [ROWS] * 3
+    assert [record["max_over_mean"] < 1.1 for record in found] == [False, True, True]
+    assert [record["plan"] for record in found] == [0, 1, 2]
+    assert [record["hot_keys"][0]["key"] for record in found[1:]] == ["word-1"] * 2
+    assert "approx_top_k" not in plan
+    assert plan.count("ReusedSubquery") >= 3  # four uses, one reading
+    rows = results(spark, checkpoint).groupBy("word").agg(F.max("n").alias("n")).collect()
+    expected = pa.concat_tables(tables)["word"].value_counts().to_pylist()
+    assert {row["word"]: row["n"] for row in rows} == {each["values"]: each["counts"] for each in expected}
+
+
+def test_keys_of_any_type_are_told_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    """Also those that Python has no value for, such as a time in the year 199,989."""
+    schema = "t timestamp, d decimal(20,3), s struct<a: array<int>, b: binary>, v bigint"
+    feed, checkpoint = Feed(spark, tmp_path / "rows", schema), tmp_path / "checkpoint"
+    keys = ["t", "d", "s"]
+    query = start(aggregate(feed.stream(), keys, {"n": Count()}, W, plan=Adaptive(checkpoint)), checkpoint, "update")
+    kind = arrow_schema(feed.stream().schema)
+    far = 6_248_880_000_000_000_000  # microseconds
+    columns = {
+        "t": pa.array([far, None] * 500).cast(pa.timestamp("us", "UTC")),
+        "d": pa.array([None, 1] * 500, pa.int32()).cast(kind.field("d").type),
+        "s": pa.array([{"a": [1, None], "b": b"\xff"}, None] * 500, kind.field("s").type),
+        "v": pa.array(range(1000)),
+    }
+    found = process(query, feed, checkpoint, *[pa.table(columns, kind)] * 2)
+    query.stop()
+    names = sorted(hot["key"] for hot in found[1]["hot_keys"])
+    assert names[0].startswith("+199989-02-15 00:00:00, null, ")
+    assert names[1] == "null, 1.000, null"
+    rows = results(spark, checkpoint).groupBy(*keys).agg(F.max("n").alias("n")).select("n").collect()
+    assert [row["n"] for row in rows] == [1000, 1000]
