@@ -23,9 +23,13 @@ demo: setup ## a skewed job on a local Spark: hash, round robin, PKG and unskew,
 	@$(BIN)/unskew demo
 
 .PHONY: test
-test: setup check ## style, types and all tests
-	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n auto -m "not spark and not slow"
+test: setup ## style, types and all tests
+	@$(MAKE) --no-print-directory --jobs 2 check fast
 	$(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not slow"
+
+.PHONY: fast
+fast: setup ## the tests that need no Spark
+	NUMBA_BOUNDSCHECK=1 $(BIN)/python -m pytest -q -n auto -m "not spark and not slow"
 
 .PHONY: soak
 soak: setup ## streams whose drivers and executors are killed, long cases, and twenty minutes of small batches (about an hour)

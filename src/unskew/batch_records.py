@@ -26,15 +26,15 @@ class BatchRecord:
     rows, seconds
         How many, and how long the batch took.
     load
-        Rows per worker; empty where there are too many workers to count. Estimated from a sample where a batch has more
-        than 200,000 rows and 10,000 per worker.
+        Rows per worker; empty where there are too many workers to count. Where Spark counts them (`repartition`), it is
+        estimated from a sample of batches of at least 200,000 rows and 10,000 per worker.
     plan, next_plan
         The version of the plan that it used, -1 if that could not be read, and of the one that was made after it; None
         where live routers placed the rows.
     planned_max_over_mean
         What the plan predicted; None if not known.
     hot_keys
-        The hottest keys of the plan: key_id, key (as text; null until a row of it was seen), share, workers.
+        The hottest keys of the plan: key_id, key (as text; null until its name was told), share, workers.
     """
 
     batch: int

@@ -1,6 +1,7 @@
 """One local Spark for all tests of this folder, which are all marked `spark`."""
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,6 @@ os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(JAVA_OPTIONS))
 # Begun first, so that two processes which share the files end at about the same time.
 LONGEST = [
     "test_retry",
-    "test_connect",
     "test_stream_aggregate",
     "test_aggregate",
     "test_map_balanced",
@@ -51,9 +51,16 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.driver.memory", "2g")
+        .config("spark.connect.grpc.binding.port", str(free_port()))  # of the Connect server, if a test starts it
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("ERROR")
     os.chdir(checkout)
     yield session
     session.stop()
+
+
+def free_port() -> int:
+    with socket.socket() as listening:
+        listening.bind(("127.0.0.1", 0))
+        return int(listening.getsockname()[1])

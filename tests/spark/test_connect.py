@@ -1,11 +1,11 @@
 """The public API on Spark Connect, where there is no sparkContext: in a process of its own, as Spark wants it.
 
-Run as a script, this file is the client of a local Connect server and prints a JSON of what it got.
+Run as a script, this file is the client of a Connect server, whose port it is given, and prints a JSON of what it got.
+The server is in the process of the other tests' Spark, where Java has compiled already what is hot.
 """
 
 import importlib.util
 import json
-import os
 import subprocess
 import sys
 import warnings
@@ -48,14 +48,14 @@ TABLE = pa.table({"word": [f"word-{number}" for number in NUMBERS], "row": range
 
 
 @pytest.fixture(scope="module")
-def got(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+def got(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     missing = [name for name in ("grpc", "grpc_status", "google.rpc") if importlib.util.find_spec(name) is None]
     if missing:
         pytest.skip(f"Spark Connect needs pyspark[connect]: {', '.join(missing)} is not installed")
-    environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
+    java: Any = spark._jvm
+    java.org.apache.spark.sql.connect.service.SparkConnectService.start(spark._jsc.sc())
     ran = subprocess.run(
-        [sys.executable, __file__],
-        env=environment,
+        [sys.executable, __file__, spark.sparkContext.getConf().get("spark.connect.grpc.binding.port")],
         cwd=tmp_path_factory.mktemp("connect"),  # Spark leaves files where it starts
         capture_output=True,
         text=True,
@@ -95,6 +95,7 @@ def test_a_stream_adapts_and_counts_as_a_batch_does(got: dict[str, Any]) -> None
     before, after = got["stream"]["balance"]
     assert before > 2
     assert after < 1.2
+    assert got["stream"]["hottest"] == "word-1"
     assert got["stream"]["counts"] == got["stream"]["plain"]
 
 
@@ -179,6 +180,7 @@ def streamed(spark: SparkSession) -> dict[str, Any]:
         refused = str(error)
     return {
         "balance": [record["max_over_mean"] for record in records],
+        "hottest": records[1]["hot_keys"][0]["key"],
         "counts": sorted(map(list, results(spark, checkpoint).where("batch = 1").drop("batch").collect())),
         "plain": sorted(map(list, feed.batch().groupBy("word").count().collect())),
         "refused": refused,
@@ -197,8 +199,8 @@ def whole_answers(df: Any, sorted_rows: Any) -> dict[str, Any]:
     }
 
 
-def main() -> dict[str, Any]:
-    builder = SparkSession.builder.remote("local[2]").config("spark.ui.enabled", "false")
+def main(port: str) -> dict[str, Any]:
+    builder = SparkSession.builder.remote(f"sc://127.0.0.1:{port}")
     spark = builder.config("spark.sql.shuffle.partitions", "4").getOrCreate()
     df = spark.createDataFrame(TABLE)
 
@@ -247,4 +249,4 @@ def main() -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(main()))
+    print(json.dumps(main(sys.argv[1])))

@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from jobs import no_job
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import LongType, StructField, StructType
@@ -42,12 +43,17 @@ def df(spark: SparkSession) -> DataFrame:
 
 
 def refused(spark: SparkSession, message: str, call: Callable[[], Any]) -> None:
-    jobs = spark.sparkContext.statusTracker().getJobIdsForGroup()
-    with pytest.raises(InputError, match=message) as caught:
+    with no_job(spark), pytest.raises(InputError, match=message) as caught:
         call()
-    assert spark.sparkContext.statusTracker().getJobIdsForGroup() == jobs
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 250
+
+
+def test_a_job_is_noticed(spark: SparkSession) -> None:
+    with pytest.raises(AssertionError), no_job(spark):
+        spark.range(1).collect()
+    with no_job(spark):
+        pass
 
 
 @pytest.mark.parametrize("call", CALLS)
@@ -121,9 +127,13 @@ def test_columns_of_a_key_id(spark: SparkSession) -> None:
     refused(spark, "^columns: must be names or Columns, not NoneType$", lambda: key_id("word", None))  # type: ignore[arg-type]
 
 
+@pytest.fixture(scope="module")
+def plan(df: DataFrame) -> Plan:
+    return plan_for(df, "word", W)
+
+
 @pytest.mark.parametrize("call", ROUTING)
-def test_a_plan_knows_its_columns(spark: SparkSession, df: DataFrame, call: str) -> None:
-    plan = plan_for(df, "word", W)
+def test_a_plan_knows_its_columns(spark: SparkSession, df: DataFrame, plan: Plan, call: str) -> None:
     for kind in ("int", "string"):
         other = df.withColumn("word", F.col("word").cast(kind))
         message = f"^plan: was made for keys of type bigint, not {kind}, whose hashes are others"

@@ -6,16 +6,18 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import SparkSession
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, process, results, start, words
 
-from unskew import key_ids
+from unskew import Plan, key_ids
 from unskew.aggregates import Count
 from unskew.hashing import candidates_of
-from unskew.spark import Adaptive, aggregate
+from unskew.spark import Adaptive, aggregate, apply_split
 from unskew.spark.mapping import arrow_schema
-from unskew.spark.streaming.tally import MOST_NAMED, TOLD, Tally, keys_listed, seen_by_workers
+from unskew.spark.streaming.tally import MOST_NAME_BYTES, TOLD, Tally, seen_by_workers
 
 W, ROWS = 8, 20_000
 KIND = pa.struct(
@@ -40,31 +42,57 @@ def told_by(batches: list[pa.RecordBatch], workers: int = W) -> dict[str, Any] |
     return None if told is None else told.to_pylist()[0]
 
 
-def test_a_task_tells_its_rows_and_its_most_frequent_keys(monkeypatch: Any) -> None:
+def row_of(worker: int, told: dict[str, Any], workers: int = W) -> dict[str, Any]:
+    """As the driver gets it."""
+    return {"worker": worker, "workers": workers, "code": 3 << 6, "names": None, **told}
+
+
+def key_of(word: str) -> int:
+    return int(key_ids([word]).view(np.int64)[0])
+
+
+def test_a_task_tells_its_rows_and_the_keys_that_are_not_rare(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unskew.spark.streaming.tally.ROWS", 1000)  # counted in several goes
     some = [f"word-{rank}" for rank in np.random.default_rng(0).zipf(1.2, 6000).clip(max=2000).tolist()]
     told = told_by([rows_of(some[i : i + 700]) for i in range(0, 6000, 700)])
     assert told is not None
     assert told["rows"] == 6000
     pairs = np.frombuffer(told["pairs"], np.int64).reshape(-1, 2)
-    expected = sorted((some.count(word) for word in set(some)), reverse=True)
-    assert pairs[:, 1].tolist() == expected[: keys_listed(W)]
-    counts = {int(key_ids([word]).view(np.int64)[0]): some.count(word) for word in set(some)}
-    assert dict(pairs.tolist()).items() <= counts.items()
-    hottest = max(set(some), key=some.count)
-    assert told["named"][0] == {"id": int(key_ids([hottest]).view(np.int64)[0]), "key": {"0": hottest}}
+    counts = {key_of(word): some.count(word) for word in set(some)}
+    assert dict(pairs.tolist()) == {key: count for key, count in counts.items() if count > 6000 / 160}
+    assert len(pairs) > 10
+    assert len(told["named"]) == 100 // W
+    hottest = max(set(some), key=some[:700].count)  # of the first batch
+    assert told["named"][0] == {"id": key_of(hottest), "key": {"0": hottest}}
+
+
+def test_keys_that_are_all_different_are_not_frequent() -> None:
+    told = told_by([rows_of([f"word-{i}" for i in range(1000)])])
+    assert told is not None
+    seen = seen_by_workers({TOLD: [row_of(0, told)]}, W, 160, {})
+    assert seen.frequencies is not None
+    assert (seen.rows, len(told["pairs"]), len(seen.frequencies.key_ids)) == (1000, 0, 0)
 
 
 def test_a_task_without_rows_tells_nothing_and_very_long_keys_are_not_named() -> None:
     assert told_by([]) is None
     assert told_by([rows_of([])]) is None
-    long = told_by([rows_of(["x" * (MOST_NAMED + 1), "short", "short"])])
+    long = told_by([rows_of(["x" * (MOST_NAME_BYTES + 1)] * 3 + ["short", "short", "shorter"])])
     assert long is not None
-    assert [len(each["key"]["0"]) for each in long["named"]] == [5]
+    assert [each["key"]["0"] for each in long["named"]] == ["short", "shorter"]
 
 
-def test_how_many_keys_are_listed_is_bounded_by_the_number_of_workers() -> None:
-    assert [keys_listed(workers) for workers in (1, 16, 100, 1000, 10**6)] == [512, 512, 81, 40, 40]
+def test_nothing_of_a_batch_is_kept() -> None:
+    """Its columns share memory: who keeps one of them keeps all."""
+    sink = pa.BufferOutputStream()
+    batch = rows_of(["x" * 1000] * 1000)
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    data = sink.getvalue().to_pybytes()
+    tally, before = Tally(["word"], KIND, W), pa.total_allocated_bytes()
+    for _ in range(20):
+        tally.add(pa.ipc.open_stream(pa.BufferReader(data).read_buffer()).read_next_batch())
+    assert pa.total_allocated_bytes() - before < 300_000  # twenty batches have 20 MB
 
 
 def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
@@ -81,8 +109,9 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
     for worker in range(W):
         listed = np.array(pairs[worker], np.int64).tobytes()
         data = listed if worker % 2 else base64.b64encode(listed).decode()  # as Connect tells it
-        told.append({"worker": worker, "rows": load[worker], "pairs": data, "code": 3 << 6, "names": None})
-    seen = seen_by_workers({TOLD: [*told, told[0]]}, W, 20)  # one of them twice, since it was retried
+        told.append(row_of(worker, {"rows": load[worker], "pairs": data}))
+    failed = {**told[0], "rows": 7}  # was retried: the last one counts
+    seen = seen_by_workers({TOLD: [failed, *told]}, W, 20, {3: Plan("fanout", W)})
     assert seen.frequencies is not None
     assert seen.frequencies.home_load is not None
     assert (seen.rows, seen.counted, seen.version) == (load.sum(), load.sum(), 3)
@@ -91,8 +120,18 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
     assert len(seen.frequencies.key_ids) == 20
     totals = [sum(rows for each in pairs.values() for one, rows in each if one == key) for key in ids.view(np.int64)]
     assert seen.frequencies.counts.tolist() == sorted(totals, reverse=True)[:20]
-    assert seen_by_workers({TOLD: None}, W, 20).rows == 0
-    assert seen_by_workers({TOLD: told}, W - 1, 20).rows == 0  # of a query before, with more workers
+    elsewhere = seen_by_workers({TOLD: told}, W, 20, {3: Plan("hash", W, cold_salt=1)})
+    assert elsewhere.frequencies is not None
+    assert elsewhere.frequencies.home_load is None  # cold keys were not at home
+    assert seen_by_workers({TOLD: None}, W, 20, {}).rows == 0
+    assert seen_by_workers({TOLD: told}, W + 1, 20, {}).rows == 0  # of a query before, with fewer workers
+
+
+def test_more_workers_than_are_counted_have_no_load() -> None:
+    pairs = np.array([[key_of("the"), 5]]).tobytes()
+    seen = seen_by_workers({TOLD: [row_of(7, {"rows": 5, "pairs": pairs}, 20_000)]}, 20_000, 160, {})
+    assert seen.frequencies is not None
+    assert (seen.rows, seen.load, seen.frequencies.counts.tolist()) == (5, None, [5])
 
 
 def test_workers_that_aggregate_tell_and_are_even_from_the_second_batch_on(spark: SparkSession, tmp_path: Path) -> None:
@@ -136,3 +175,33 @@ def test_keys_of_any_type_are_told_by_name(spark: SparkSession, tmp_path: Path) 
     assert names[1] == "null, 1.000, null"
     rows = results(spark, checkpoint).groupBy(*keys).agg(F.max("n").alias("n")).select("n").collect()
     assert [row["n"] for row in rows] == [1000, 1000]
+
+
+def test_a_split_function_gets_the_users_columns_and_its_workers_tell(spark: SparkSession, tmp_path: Path) -> None:
+    schema = "`a.b` string, __unskew_id bigint, ts timestamp"
+    feed, checkpoint = Feed(spark, tmp_path / "rows", schema), tmp_path / "checkpoint"
+    stream = feed.stream().withColumn("a.b", F.coalesce("`a.b`", F.lit("none")))  # cannot be null
+    windows = {"time": "ts", "window": "1 hour", "watermark": "1 hour"}
+
+    def count(rows: pa.Table) -> pa.Table:
+        assert rows.column_names == ["__unskew_id", "ts", "a.b"]
+        return pa.table({"n": [len(rows)]})
+
+    def total(parts: pa.Table) -> pa.Table:
+        return pa.table({"n": [pc.sum(parts["n"]).as_py()]})
+
+    def split(**plan: Any) -> DataFrame:
+        rows = stream.select("__unskew_id", "ts", "`a.b`")
+        return apply_split(rows, "a.b", count, total, "n bigint, `a.b` string", W, **plan, **windows)
+
+    adaptive = split(plan=Adaptive(checkpoint))
+    assert adaptive.schema == split(plan=Plan("fanout", W)).schema
+    query = start(adaptive, checkpoint, "update")
+    rows = ["the", None, "the", "the"] * 100
+    times = pa.array([0] * 400, pa.timestamp("us", "UTC"))
+    table = pa.table({"a.b": rows, "__unskew_id": range(400), "ts": times})
+    found = process(query, feed, checkpoint, table)
+    query.stop()
+    assert sum(found[0]["load"]) == 400
+    results_of = results(spark, checkpoint).select("`a.b`", "n").collect()
+    assert sorted(map(tuple, results_of)) == [("none", 100), ("the", 300)]

@@ -94,9 +94,14 @@ def frequencies_in(row: Any, workers: int, most: int, counted: int | None = None
     rows = row["rows"] if counted is None else counted
     found = [(entry["item"], entry["count"]) for entry in row["top"] or [] if entry["item"] is not None]
     ids, counts = np.array(found, np.int64).reshape(-1, 2).T
-    known = counts > 2 * rows / (most * COUNTERS_PER_KEY)  # the sketch's error; smaller counts say nothing
+    known = are_known(counts, rows, most)
     ids, counts = ids[known].view(np.uint64), counts[known]
     return Frequencies(ids, counts, max(rows, int(counts.sum())), home_load=load_in(row["home"], workers))
+
+
+def are_known(counts: npt.NDArray[np.int64], rows: int, most: int) -> npt.NDArray[np.bool_]:
+    """Which counts of `most` keys say anything: they are above the error of the sketch, and more than chance."""
+    return counts > 2 * rows / (most * COUNTERS_PER_KEY)
 
 
 def _load_of(found: Iterable[tuple[int, int]], workers: int) -> npt.NDArray[np.int64] | None:

@@ -30,10 +30,10 @@ from unskew.spark.retries import warn_without_retry_net
 from unskew.spark.streaming.adaptive import (
     ID,
     Adaptive,
-    Way,
+    AdaptiveRoute,
     record_online,
     with_adaptive_salt,
-    with_adaptive_salt_and_id,
+    with_salt_and_id,
 )
 from unskew.spark.streaming.router_files import RouterFiles
 from unskew.spark.streaming.tally import work_and_tell
@@ -115,7 +115,7 @@ class Route:
         *,
         by_key: bool = False,
     ) -> DataFrame:
-        """What workers make of the rows that `place` gives them; with `by_key` these are sorted by key.
+        """What workers make of the rows that `place` gives them; those of a batch are sorted by key if asked `by_key`.
 
         Workers tell a `Feedback` how long they took, and `Adaptive` which keys they had."""
         if isinstance(self.plan, Adaptive) and not self._online:
@@ -134,18 +134,16 @@ class Route:
         schema: StructType | str,
         needed: Sequence[str] | None,
     ) -> DataFrame:
-        salt, identity = free_name(self.df, SALT), free_name(self.df, ID)
-        df, way = self._dealing.df, self._way(salt)
-        salted, metrics, code = with_adaptive_salt_and_id(df, way, adaptive, identity)
-        if needed is not None:
-            salted = salted.select(*map(column, needed), salt, identity)
+        salt, id_column = free_name(self.df, SALT), free_name(self.df, ID)
+        tallied = with_salt_and_id(self._dealing.df, self._adaptive_route(salt), adaptive, id_column)
+        salted = tallied.df if needed is None else tallied.df.select(*map(column, needed), salt, id_column)
         placed = self._shuffle(salted, column(salt)).drop(salt, *self._dealing.added)
-        return work_and_tell(placed, function, schema, way.keys, self.workers, metrics, code)
+        return work_and_tell(tallied._replace(df=placed), function, schema, key_names(self.keys), self.workers)
 
-    def _way(self, salt: str) -> Way:
+    def _adaptive_route(self, salt: str) -> AdaptiveRoute:
         if self._dealing.by_position:
             warn_without_retry_net(self.df.sparkSession)
-        return Way(key_names(self.keys), self.workers, self._scheme, self._dealing.turn, salt)
+        return AdaptiveRoute(key_names(self.keys), self.workers, self._scheme, self._dealing.turn, salt)
 
     def _shuffle(self, df: DataFrame, salt: Column) -> DataFrame:
         if isinstance(self.scheme, Feedback) and self.scheme.anchored:
@@ -186,7 +184,7 @@ class Route:
 
     def _deal_adaptively(self, adaptive: Adaptive, name: str) -> Salted:
         """The salts of a plan that changes from one micro-batch to the next. No job runs now."""
-        salted = with_adaptive_salt(self._dealing.df, self._way(name), adaptive)
+        salted = with_adaptive_salt(self._dealing.df, self._adaptive_route(name), adaptive)
         return Salted(salted, column(name), (*self._dealing.added, name))
 
     def _deal_evenly(self, plan: Plan, name: str) -> Salted:

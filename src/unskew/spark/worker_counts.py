@@ -48,8 +48,12 @@ def load_in(sketch: Any, workers: int) -> npt.NDArray[np.int64] | None:
         return None
     if sketch is None:
         return np.zeros(workers, np.int64)
-    data = base64.b64decode(sketch) if isinstance(sketch, str) else bytes(sketch)  # as text on Connect
-    return np.frombuffer(data, ">i8", workers, struct.calcsize(HEAD)).astype(np.int64)
+    return np.frombuffer(as_bytes(sketch), ">i8", workers, struct.calcsize(HEAD)).astype(np.int64)
+
+
+def as_bytes(observed: Any) -> bytes:
+    """Binary data that was observed, which is text on Connect."""
+    return base64.b64decode(observed) if isinstance(observed, str) else bytes(observed)
 
 
 def _error(workers: int) -> float:

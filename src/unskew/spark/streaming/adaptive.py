@@ -1,6 +1,6 @@
 """`Adaptive`: the plan of a stream, made anew after each micro-batch from the keys that were in it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 from unskew.checks import require_integer, require_number
 from unskew.contract import Scheme
 from unskew.errors import InputTypeError
-from unskew.plan import MOST_HOT_KEYS
+from unskew.plan import MOST_HOT_KEYS, Plan
 from unskew.spark.counting import counting_by, home_number
 from unskew.spark.frames import column, free_name
 from unskew.spark.keys import described_keys, key_columns, key_id, partition_of, shown_key
@@ -21,7 +21,7 @@ from unskew.spark.streaming.plan_file import Planned, cells_for, counted_every, 
 from unskew.spark.streaming.recording import OnlineRecords, Recording
 from unskew.spark.streaming.seen import Seen, seen_in_rows
 from unskew.spark.streaming.side_folder import SideFolder
-from unskew.spark.streaming.tally import seen_by_workers
+from unskew.spark.streaming.tally import Tallied, seen_by_workers
 from unskew.spark.worker_counts import count_numbers, count_workers, number_of
 
 METRICS = "unskew "  # before the address of the side folder: the name of what is observed
@@ -38,8 +38,8 @@ class Adaptive:
 
     The keys of a micro-batch are counted on the way: by the workers, where they run a function in Python anyway, else
     inside Spark. The driver makes the next plan and writes it to a file; the next micro-batch reads it, once for all
-    its tasks. The first one has no plan, and places rows by hash. A
-    plan that comes late is used one batch later. A query that is started again goes on with the last plan.
+    its tasks. The first one has no plan, and places rows by hash. A plan that comes late is used one batch later. A
+    query that is started again goes on with the last plan.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class Adaptive:
         return SideFolder(self.checkpoint, self.name)
 
 
-class Way(NamedTuple):
-    """What `Adaptive` has to know of a route."""
+class AdaptiveRoute(NamedTuple):
+    """A route whose plan is made anew after each micro-batch."""
 
     keys: Sequence[str]
     workers: int
@@ -98,55 +98,60 @@ class Way(NamedTuple):
         return min(MOST_HOT_KEYS, max(KEYS_PER_WORKER * self.workers, 100))
 
 
-def with_adaptive_salt(df: DataFrame, way: Way, adaptive: Adaptive) -> DataFrame:
+def with_adaptive_salt(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -> DataFrame:
     """`df` with the salt of each row by the plan of its micro-batch. Starts to listen to queries of its session."""
-    planned, metrics = _planned(df, way, adaptive, lambda found: seen_in_rows(found, way.workers, way.most))
-    return _observe(planned, metrics, way)
+    planned, metrics = _planned(
+        df, route, adaptive, lambda found, plans: seen_in_rows(found, route.workers, route.most)
+    )
+    return _observe(planned, metrics, route)
 
 
-def with_adaptive_salt_and_id(
-    df: DataFrame, way: Way, adaptive: Adaptive, identity: str
-) -> tuple[DataFrame, str, Column]:
-    """The same, for rows that workers will tell of: with the key id in the column `identity`; what they tell is to be
-    observed by the name that is returned, together with the code of the plan."""
-    planned, metrics = _planned(df, way, adaptive, lambda found: seen_by_workers(found, way.workers, way.most))
-    with_id = planned.df.drop(planned.hot).withColumn(identity, key_id(*key_columns(df, list(way.keys))))
-    return with_id, metrics, planned.code
+def with_salt_and_id(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive, id_column: str) -> Tallied:
+    """The same for rows that workers will tell of, with the key id as one more column."""
+
+    def read(metrics: Any, plans: Mapping[int, Plan]) -> Seen:
+        return seen_by_workers(metrics, route.workers, route.most, plans)
+
+    planned, metrics = _planned(df, route, adaptive, read)
+    with_id = planned.df.drop(planned.hot).withColumn(id_column, key_id(*key_columns(df, list(route.keys))))
+    return Tallied(with_id, metrics, planned.code)
 
 
-def _planned(df: DataFrame, way: Way, adaptive: Adaptive, read: Callable[[Any], Seen]) -> tuple[Planned, str]:
+def _planned(
+    df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive, read: Callable[[Any, dict[int, Plan]], Seen]
+) -> tuple[Planned, str]:
     """The rows with their salts, and by what name the driver hears of them; `read` tells how to read it."""
     folder = adaptive.folder()
-    name, parameters = name_and_parameters(way.scheme)
-    types = [column.type for column in described_keys(df, list(way.keys))]
+    name, parameters = name_and_parameters(route.scheme)
+    types = [column.type for column in described_keys(df, list(route.keys))]
     loop = Loop(
         folder,
         name,
         parameters,
-        way.workers,
+        route.workers,
         types,
         read,
         alpha=float(adaptive.alpha),
-        most=way.most,
+        most=route.most,
         keep=adaptive.keep,
     )  # writes the file that the stream reads
-    columns = key_columns(df, list(way.keys))
-    planned = with_planned_salt(df, columns, way.turn, folder, cells_for(way.most), way.salt)
+    columns = key_columns(df, list(route.keys))
+    planned = with_planned_salt(df, columns, route.turn, folder, cells_for(route.most), route.salt)
     metrics = f"{METRICS}{folder.address}"
     listen(df.sparkSession, metrics, loop)
     return planned, metrics
 
 
-def _observe(planned: Planned, metrics: str, way: Way) -> DataFrame:
-    """The rows, with their keys and workers counted on the way.
+def _observe(planned: Planned, metrics: str, route: AdaptiveRoute) -> DataFrame:
+    """The rows, with their keys and workers counted on the route.
 
     Spark evaluates what is observed row by row, without compiled code. So all that can be computed before is a column
     of its own, computed in the compiled stage; and of large micro-batches only a sample is counted.
     """
-    df, workers = planned.df, way.workers
-    columns = key_columns(df, list(way.keys))
+    df, workers = planned.df, route.workers
+    columns = key_columns(df, list(route.keys))
     code, counted, identity, home, worker, name = (free_name(df, each) for each in OBSERVED)
-    number = number_of(partition_of(workers, *columns, column(way.salt)), workers)
+    number = number_of(partition_of(workers, *columns, column(route.salt)), workers)
     named = F.struct(key_id(*columns).alias("id"), shown_key(columns).alias("key"))
     coded = df.withColumn(code, planned.code)
     seen = coded.withColumn(counted, F.rand(seed=0) * counted_every(column(code)) < 1).withColumns(
@@ -154,12 +159,12 @@ def _observe(planned: Planned, metrics: str, way: Way) -> DataFrame:
             identity: F.when(column(counted), key_id(*columns)),
             home: F.when(column(counted), home_number(columns, workers)),
             worker: F.when(column(counted), number),
-            name: F.when(column(counted) & column(planned.hot) & (way.turn % NAMED == 0), named),
+            name: F.when(column(counted) & column(planned.hot) & (route.turn % NAMED == 0), named),
         }
     )
     observed = seen.observe(
         metrics,
-        *counting_by(column(identity), column(home), workers, way.most),
+        *counting_by(column(identity), column(home), workers, route.most),
         count_numbers(column(worker), workers).alias("load"),
         F.count(column(identity)).alias("counted"),
         F.max(column(code)).alias("code"),
@@ -174,6 +179,6 @@ def record_online(
     """`df`, whose rows live routers gave a salt, with the load of the workers recorded after each micro-batch."""
     folder = adaptive.folder()
     metrics = f"{METRICS}{folder.address}"
-    listen(df.sparkSession, metrics, OnlineRecords(Recording(folder, scheme, workers, adaptive.keep), workers))
+    listen(df.sparkSession, metrics, OnlineRecords(Recording(folder, scheme, workers, adaptive.keep)))
     worker = partition_of(workers, *key_columns(df, list(keys)), column(salt))
     return df.observe(metrics, count_workers(worker, workers).alias("load"), F.count(F.lit(1)).alias("rows"))

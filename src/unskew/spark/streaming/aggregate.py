@@ -79,13 +79,13 @@ def aggregate_stream(
     needed = list(dict.fromkeys([*keys, *used, *([windows.time] if windows else [])]))
     route, phases = route.on(df), Phases.of(df, keys, needed, results)
 
-    def place(work: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
-        return route.work(work, nullable(result_schema(df, schema)), needed)  # states are the same with any plan
+    def first_phase(work: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
+        return route.work(work, nullable(result_schema(df, schema)), needed)  # so states are the same with any plan
 
     if not native:
         pane = None if windows is None else PANE
-        return merge_in_python(place, phases, names, pane, windows, ttl)
-    partials = place(*with_exact_moments(phases))
+        return merge_in_python(first_phase, phases, names, pane, windows, ttl)
+    partials = first_phase(*with_exact_moments(phases))
     groups = list(map(column, names))
     if windows is not None:
         times = partials.withColumn(TIME, column(STATE.format(len(aggregates)))["0"])

@@ -12,7 +12,7 @@ from unskew.aggregates.groups import normalized_keys
 from unskew.aggregates.runs import gather_by_key
 from unskew.aggregates.states import in_batches
 from unskew.spark.frames import column
-from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow
+from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable
 from unskew.spark.phases import OURS
 from unskew.spark.route import Route
 from unskew.spark.windows import PANE, TIME, WINDOW, Windows
@@ -32,9 +32,8 @@ def apply_split_to_stream(
     """
     names = list(names)
     df = route.df.withColumn(PANE, F.window(column(windows.time), windows.pane).start)
-    part = StructType([*(df.schema[name] for name in names), StructField(TIME, df.schema[windows.time].dataType)]).add(
-        PART, BinaryType()
-    )
+    fields = [*(df.schema[name] for name in names), StructField(TIME, df.schema[windows.time].dataType)]
+    part = nullable(StructType([*fields, StructField(PART, BinaryType())]))  # so states are the same with any plan
     arrow_part, arrow_result = arrow_schema(part), arrow_schema(result)
     keys, time = [*names, PANE], windows.time
 

@@ -38,7 +38,7 @@ class Loop:
         parameters: dict[str, Any],
         workers: int,
         key_types: list[str],
-        read: Callable[[Any], Seen],
+        read: Callable[[Any, dict[int, Plan]], Seen],
         *,
         alpha: float,
         most: int,
@@ -56,7 +56,7 @@ class Loop:
 
     def take(self, progress: Any, metrics: Any) -> None:
         """Make the next plan from what a micro-batch observed."""
-        seen = self._read(metrics)
+        seen = self._read(metrics, self._plans)
         if not self._recording.is_new(progress, seen):
             return
         if not self._known:
@@ -67,7 +67,7 @@ class Loop:
                 f"plan: batch {progress.batchId} found {self._folder.address_of(PLAN)} damaged or missing, and "
                 "balanced its rows without it; it is written anew"
             )
-        if seen.frequencies is not None and seen.counted:
+        if seen.frequencies is not None and seen.counted:  # not where no row was in the sample
             self._counts.add(seen.frequencies, seen.rows / seen.counted)
         changed, self._halvings = seen.halvings != self._halvings, seen.halvings
         self._replace_plan(rewrite=changed or seen.version == NO_PLAN)
@@ -116,7 +116,8 @@ class Loop:
         self._folder.write(COUNTS, json.dumps({"key_types": self._key_types, **self._counts.to_json()}))
 
     def _record(self, progress: Any, seen: Seen) -> None:
-        plan = None if seen.version is None else self._plans.get(seen.version)
+        assert seen.version is not None  # of a batch that had rows
+        plan = self._plans.get(seen.version)
         self._recording.write(
             progress,
             seen,

@@ -87,8 +87,9 @@ def with_planned_salt(
 ) -> Planned:
     """`df` with the salt by the plan that its micro-batch finds in the folder.
 
-    Each place where the plan is used is planned anew in each batch, which takes some 10 ms, so there are only four, the
-    code included: the entry is a column of its own. Reading happens once: Spark sees that they are the same.
+    Each place where the plan is used is planned anew in each batch, which takes some 10 ms, so there are only three
+    here (the entry is a column of its own), and one where the code is told. Reading happens once: Spark sees that they
+    are the same.
     """
     try:
         texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME))

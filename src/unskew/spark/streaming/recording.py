@@ -11,7 +11,8 @@ class Recording:
     """Writes the records of the batches of one query."""
 
     def __init__(self, folder: SideFolder, scheme: str, workers: int, keep: int) -> None:
-        self._folder, self._scheme, self._workers, self._keep = folder, scheme, workers, keep
+        self.workers = workers
+        self._folder, self._scheme, self._keep = folder, scheme, keep
         self._last: tuple[str, int] | None = None
 
     def is_new(self, progress: Any, seen: Seen) -> bool:
@@ -29,7 +30,7 @@ class Recording:
             time=progress.timestamp,
             query=str(progress.id),
             scheme=self._scheme,
-            workers=self._workers,
+            workers=self.workers,
             rows=seen.rows,
             seconds=progress.durationMs.get("triggerExecution", 0) / 1000,
             load=() if seen.load is None else tuple(seen.load.tolist()),
@@ -43,10 +44,10 @@ class Recording:
 class OnlineRecords:
     """Records batches whose rows are placed by live routers. There is no plan to make."""
 
-    def __init__(self, recording: Recording, workers: int) -> None:
-        self._recording, self._workers = recording, workers
+    def __init__(self, recording: Recording) -> None:
+        self._recording = recording
 
     def take(self, progress: Any, metrics: Any) -> None:
-        seen = seen_in_load(metrics, self._workers)
+        seen = seen_in_load(metrics, self._recording.workers)
         if self._recording.is_new(progress, seen):
             self._recording.write(progress, seen)

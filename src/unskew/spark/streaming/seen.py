@@ -1,5 +1,6 @@
 """What the driver knows of a micro-batch that is over, and how it reads that from what Spark observed."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,7 +44,7 @@ def seen_in_rows(metrics: Any, workers: int, most: int) -> Seen:
         version_of(metrics["code"]),
         counted,
         frequencies_in(metrics, workers, most, counted),
-        {unsigned(each["id"]): str(each["key"]) for each in metrics["names"] or []},
+        names_in(metrics["names"] or []),
         halvings_for(rows, workers),
     )
 
@@ -54,6 +55,6 @@ def halvings_for(rows: int, workers: int) -> int:
     return max(0, (rows // enough).bit_length() - 1)
 
 
-def unsigned(key_id: int) -> int:
-    """A key id as Python has it, from the bigint that Spark has."""
-    return int(np.int64(key_id).view(np.uint64))
+def names_in(found: Sequence[Any]) -> dict[int, str]:
+    """What keys are called, by their ids."""
+    return {int(np.int64(each["id"]).view(np.uint64)): str(each["key"]) for each in found}

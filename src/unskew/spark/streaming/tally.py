@@ -1,16 +1,16 @@
 """What workers tell of the keys of a micro-batch, where a function in Python goes through their rows anyway.
 
 To observe each row inside Spark costs more than to route it (see docs/streaming.md). Here a row carries its key id to
-its worker, whose task counts them beside its work, and tells in one row at the end how many rows it had, and which keys
-most often. So nothing is a sample, but for keys that are in no worker's list.
+its worker. The worker's task counts ids beside its work, and tells in one row at the end how many rows it had, and
+which keys are a noticeable part of them. So loads are exact, and a count lacks only rows on workers where the key is
+rare.
 
 The driver knows from it where rows would be if every key were at home: those of a worker are, but for rows of listed
 keys whose home is elsewhere, since a plan moves only keys that are frequent.
 """
 
-import base64
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,70 +22,82 @@ from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, Stru
 
 from unskew.aggregates.states import ROWS
 from unskew.hashing import candidates_of
-from unskew.plan import Frequencies
+from unskew.plan import Frequencies, Plan
+from unskew.spark.counting import are_known
 from unskew.spark.keys import shown_key
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
-from unskew.spark.streaming.plan_file import version_of
-from unskew.spark.streaming.seen import Seen, unsigned
+from unskew.spark.streaming.plan_file import NO_PLAN, version_of
+from unskew.spark.streaming.seen import Seen, names_in
 from unskew.spark.telling import DONE, and_tell, with_done, without_done
-from unskew.spark.worker_counts import MOST_COUNTED
+from unskew.spark.worker_counts import MOST_COUNTED, as_bytes
 
-TOLD = "told"
-LISTED, LEAST_LISTED, MOST_LISTED = 8192, 40, 512  # keys: of all workers together, and of one at least and at most
-NAMED = 100  # keys whose name is told, of all workers together; one of each at least
-MOST_NAMED = 2**20  # bytes of these, of one worker
+TOLD = "told"  # the metric: what each worker told
+RARE = 1 / 160  # of a worker's rows: a key that has no more is not listed
+NAMES, NAMES_PER_WORKER = 100, 4  # keys whose name is told: of all workers together, but so many per worker at least
+MOST_NAME_BYTES = 2**16  # of a key whose name is told
 Pairs = npt.NDArray[np.int64]  # [keys, 2] key ids, and how many rows each has
 
 
+class Tallied(NamedTuple):
+    """Rows whose workers are to tell of them."""
+
+    df: DataFrame  # the key id is the last column
+    metrics: str  # by what name it is to be observed
+    code: Column  # of the plan
+
+
 def work_and_tell(
-    placed: DataFrame,
+    placed: Tallied,
     function: Callable[[Batches], Batches],
     schema: StructType | str,
     keys: Sequence[str],
     workers: int,
-    metrics: str,
-    code: Column,
 ) -> DataFrame:
-    """What the function makes of the rows of each worker, without their last column, which is the key id. Observes, as
-    `metrics`, what workers tell of them; `code` is that of the plan."""
-    kinds = nullable(StructType([StructField(str(i), placed.schema[name].dataType) for i, name in enumerate(keys)]))
-    named = StructType([StructField("id", LongType()), StructField("key", kinds)])
-    tally = StructType([StructField("rows", LongType()), StructField("pairs", BinaryType())])
-    told = with_done(placed, result_schema(placed, schema), tally.add("named", ArrayType(named)))
-    done = map_in_arrow(placed, _tallying(function, list(keys), arrow_schema(told), workers), told)
+    """What the function makes of the rows of each worker, without their key ids. What workers tell is observed."""
+    df, metrics, code = placed
+    key_type = nullable(StructType([StructField(str(i), df.schema[name].dataType) for i, name in enumerate(keys)]))
+    named_type = StructType([StructField("id", LongType()), StructField("key", key_type)])
+    fields = {"rows": LongType(), "pairs": BinaryType(), "named": ArrayType(named_type)}
+    told_type = StructType([StructField(name, kind) for name, kind in fields.items()])
+    with_told = with_done(df, result_schema(df, schema), told_type)
+    done = map_in_arrow(df, _tallying(function, list(keys), arrow_schema(with_told), workers), with_told)
 
     def with_name(one: Column) -> Column:
-        return F.struct(one["id"].alias("id"), shown_key([one["key"][field] for field in kinds.names]).alias("key"))
+        return F.struct(one["id"].alias("id"), shown_key([one["key"][field] for field in key_type.names]).alias("key"))
 
-    worker, names = F.spark_partition_id().alias("worker"), F.transform(f"{DONE}.named", with_name).alias("names")
-    row = F.struct(worker, f"{DONE}.rows", f"{DONE}.pairs", code.alias("code"), names)
-    told_by_worker = done.withColumn(DONE, F.when(F.col(DONE).isNotNull(), row))
-    return without_done(told_by_worker.observe(metrics, F.collect_list(DONE).alias(TOLD)))
+    row = F.struct(
+        F.spark_partition_id().alias("worker"),
+        F.lit(workers).alias("workers"),
+        f"{DONE}.rows",
+        f"{DONE}.pairs",
+        code.alias("code"),
+        F.transform(f"{DONE}.named", with_name).alias("names"),
+    )
+    told = done.withColumn(DONE, F.when(F.col(DONE).isNotNull(), row))
+    return without_done(told.observe(metrics, F.collect_list(DONE).alias(TOLD)))
 
 
-def seen_by_workers(metrics: Any, workers: int, most: int) -> Seen:
-    """A micro-batch of which the workers told, and its `most` frequent keys."""
+def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
+    """A micro-batch of which the workers told, and its `most` frequent keys; `plans` are known by their version."""
     told = {row["worker"]: row for row in metrics[TOLD] or []}  # each once, also if its task was retried
-    if not told or max(told) >= workers:  # a query before this one, with more workers, may be heard of late
+    first = next(iter(told.values()), None)
+    if first is None or first["workers"] != workers:  # a query before this one may be heard of late
         return Seen(0, None)
-    rows = sum(row["rows"] for row in told.values())
+    rows, version = sum(row["rows"] for row in told.values()), version_of(first["code"])
     pairs = {worker: _pairs_in(row["pairs"]) for worker, row in told.items()}
     ids, counts = _sums_of(np.concatenate(list(pairs.values())))
     order = np.argsort(-counts, kind="stable")[:most]
-    names = {unsigned(each["id"]): str(each["key"]) for row in told.values() for each in row["names"] or []}
-    version = version_of(next(iter(told.values()))["code"])
-    if workers > MOST_COUNTED:
-        return Seen(rows, None, version, rows, Frequencies(ids[order].view(np.uint64), counts[order], rows), names)
-    load = np.zeros(workers, np.int64)
-    for worker, row in told.items():
-        load[worker] = row["rows"]
-    found = Frequencies(ids[order].view(np.uint64), counts[order], rows, home_load=_home_load(load, pairs))
+    order = order[are_known(counts[order], rows, most)]
+    load = home_load = None
+    if workers <= MOST_COUNTED:
+        load = np.zeros(workers, np.int64)
+        for worker, row in told.items():
+            load[worker] = row["rows"]
+        if version == NO_PLAN or (version in plans and plans[version].cold_salt == 0):
+            home_load = _home_load(load, pairs)
+    found = Frequencies(ids[order].view(np.uint64), counts[order], rows, home_load=home_load)
+    names = names_in([each for row in told.values() for each in row["names"] or []])
     return Seen(rows, load, version, rows, found, names)
-
-
-def keys_listed(workers: int) -> int:
-    """How many keys each worker tells of."""
-    return max(LEAST_LISTED, min(MOST_LISTED, LISTED // workers))
 
 
 class Tally:
@@ -94,19 +106,19 @@ class Tally:
     def __init__(self, keys: list[str], kind: pa.StructType, workers: int) -> None:
         self._keys, self._kind, self._workers = keys, kind, workers
         self._rows = self._waiting = 0
-        self._ids: list[pa.Array] = []  # of rows that are yet to be counted
+        self._ids: list[Pairs] = []  # of rows that are yet to be counted
         self._counts: Pairs = np.zeros((0, 2), np.int64)
-        self._example: pa.RecordBatch | None = None  # where keys can be looked up
+        self._named: pa.ListArray | None = None
 
     def add(self, batch: pa.RecordBatch) -> None:
-        """Take in rows, whose last column is the key id."""
+        """Take in rows, whose last column is the key id. Nothing of the batch itself is kept: it may be large."""
         if not batch.num_rows:
             return
-        self._example = batch if self._example is None else self._example
+        self._named = self._names_in(batch) if self._named is None else self._named
         self._rows += batch.num_rows
         self._waiting += batch.num_rows
-        self._ids.append(batch.columns[-1])
-        if self._waiting >= max(ROWS, len(self._counts)):
+        self._ids.append(batch.columns[-1].to_numpy().copy())
+        if self._waiting >= max(ROWS, len(self._counts)):  # so that the cost stays linear
             self._count()
 
     def told(self) -> pa.StructArray | None:
@@ -114,28 +126,28 @@ class Tally:
         if not self._rows:
             return None
         self._count()
-        frequent = self._counts[np.argsort(-self._counts[:, 1], kind="stable")[: keys_listed(self._workers)]]
-        columns = [pa.array([self._rows]), pa.array([frequent.astype("<i8").tobytes()]), self._named(frequent[:, 0])]
+        listed = self._counts[self._counts[:, 1] > self._rows * RARE]
+        columns = [pa.array([self._rows]), pa.array([listed.astype("<i8").tobytes()]), self._named]
         return pa.StructArray.from_arrays(columns, fields=list(self._kind))
 
     def _count(self) -> None:
         if self._ids:
-            new = [column.to_numpy() for column in pa.chunked_array(self._ids).value_counts().flatten()]
-            self._counts = np.stack(_sums_of(np.concatenate([self._counts, np.stack(new, 1)])), 1)
+            new = _value_counts(np.concatenate(self._ids))
+            self._counts = np.stack(_sums_of(np.concatenate([self._counts, new])), 1)
             self._ids, self._waiting = [], 0
 
-    def _named(self, ids: npt.NDArray[np.int64]) -> pa.ListArray:
-        """The keys of the first of these ids that are in the example."""
-        assert self._example is not None
-        some = pa.array(ids[: max(1, NAMED // self._workers)])
-        places = pc.drop_null(pc.index_in(some, value_set=self._example.columns[-1]))
-        rows = self._example.take(places)
-        while rows.num_rows and rows.nbytes > MOST_NAMED:
-            rows = rows.slice(0, rows.num_rows // 2)
+    def _names_in(self, batch: pa.RecordBatch) -> pa.ListArray:
+        """The most frequent keys of the batch and their ids, without those that are very long."""
+        ids = batch.columns[-1]
+        counts = _value_counts(ids.to_numpy())
+        frequent = counts[np.argsort(-counts[:, 1], kind="stable")[: max(NAMES_PER_WORKER, NAMES // self._workers)], 0]
+        columns = pa.record_batch([*(batch[name] for name in self._keys), ids], [*map(str, range(len(self._keys) + 1))])
+        rows = columns.take(pc.index_in(pa.array(frequent), value_set=ids))
+        rows = rows.filter(pa.array([rows.slice(i, 1).nbytes <= MOST_NAME_BYTES for i in range(rows.num_rows)]))
         kind = self._kind.field("named").type
         fields = list(kind.value_type.field("key").type)
-        columns = [rows[name].cast(field.type) for name, field in zip(self._keys, fields, strict=True)]
-        key = pa.StructArray.from_arrays(columns, fields=fields)
+        values = [column.cast(field.type) for column, field in zip(rows.columns[:-1], fields, strict=True)]
+        key = pa.StructArray.from_arrays(values, fields=fields)
         named = pa.StructArray.from_arrays([rows.columns[-1], key], fields=list(kind.value_type))
         return pa.ListArray.from_arrays([0, len(named)], named, type=kind)
 
@@ -170,8 +182,11 @@ def _home_load(load: npt.NDArray[np.int64], pairs: dict[int, Pairs]) -> npt.NDAr
 
 
 def _pairs_in(data: Any) -> Pairs:
-    data = base64.b64decode(data) if isinstance(data, str) else bytes(data)  # as text on Connect
-    return np.frombuffer(data, "<i8").astype(np.int64).reshape(-1, 2)
+    return np.frombuffer(as_bytes(data), "<i8").astype(np.int64).reshape(-1, 2)
+
+
+def _value_counts(ids: Pairs) -> Pairs:
+    return np.stack([column.to_numpy() for column in pa.array(ids).value_counts().flatten()], 1)
 
 
 def _sums_of(pairs: Pairs) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
