@@ -143,11 +143,8 @@ def new_blocks(numbers: npt.NDArray[np.float64]) -> Blocks:
 @inlined
 def smallest_of(blocks):
     """The position of the smallest of all numbers, the lowest of equals."""
-    best, least_so_far = 0, blocks.smallest[0]
-    for block in range(1, len(blocks.smallest)):
-        if blocks.smallest[block] < least_so_far:
-            best, least_so_far = block, blocks.smallest[block]
-    return blocks.where[best]
+    block, _ = _smallest_in(blocks.smallest)
+    return blocks.where[block]
 
 
 @inlined
@@ -155,12 +152,17 @@ def changed(blocks, numbers, position):
     """Take in that the number at `position` is another now."""
     block = position // blocks.size[0]
     start = block * blocks.size[0]
-    best, least_so_far = start, numbers[start]
-    for other in range(start + 1, min(start + blocks.size[0], len(numbers))):
-        if numbers[other] < least_so_far:
-            best, least_so_far = other, numbers[other]
-    blocks.where[block] = best
-    blocks.smallest[block] = least_so_far
+    place, smallest = _smallest_in(numbers[start : start + blocks.size[0]])
+    blocks.where[block], blocks.smallest[block] = start + place, smallest
+
+
+@inlined
+def _smallest_in(numbers):
+    place, smallest = 0, numbers[0]
+    for other in range(1, len(numbers)):
+        if numbers[other] < smallest:
+            place, smallest = other, numbers[other]
+    return place, smallest
 
 
 @kernel

@@ -33,17 +33,19 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.checks import require, require_integer, require_number
-from unskew.errors import InputError, InputTypeError
+from unskew.errors import InputError
 from unskew.hashing import universal, universal_functions
 from unskew.kernels import inlined, kernel
 from unskew.least import Blocks, changed, check_blocks, look_anew, new_blocks, smallest_of
 from unskew.members import Names, carried_over
 from unskew.registry import register
 from unskew.schemes.posg_worker import (
+    USUAL_ROWS,
     Floats,
     Ints,
     Matrices,
     WorkerStates,
+    checked_matrices,
     execute,
     new_worker_states,
     quiet_for,
@@ -74,17 +76,16 @@ class State(NamedTuple):
 
 
 @inlined
-def _estimate(scheme, state, worker, key):
+def _estimate(scheme, state, worker, key, rows):
     """W/F of the key in the row where its F is least (Listing III.2); the mean where that is 0."""
-    best_row, best_column, least = 0, 0, np.inf
-    for row in range(scheme.rows):
+    least, seconds = np.inf, 0.0
+    for row in range(rows):
         column = universal(state.functions[row], key, scheme.columns)
-        count = state.counts[worker, row, column]
+        count, seconds_here = state.counts[worker, row, column], state.seconds[worker, row, column]
         is_less = count < least  # no branch: nobody can foresee it
-        best_row = row if is_less else best_row
-        best_column = column if is_less else best_column
+        seconds = seconds_here if is_less else seconds
         least = count if is_less else least
-    return state.seconds[worker, best_row, best_column] / least if least > 0.0 else state.mean[worker]
+    return seconds / least if least > 0.0 else state.mean[worker]
 
 
 @inlined
@@ -95,7 +96,10 @@ def choose(scheme, state, key, now):
         state.next_worker[0] = worker + 1 if worker + 1 < scheme.workers else 0
     if phase == ROUND_ROBIN:
         return worker, 0
-    state.estimated[worker] += _estimate(scheme, state, worker, key)
+    if scheme.rows == USUAL_ROWS:
+        state.estimated[worker] += _estimate(scheme, state, worker, key, USUAL_ROWS)
+    else:
+        state.estimated[worker] += _estimate(scheme, state, worker, key, scheme.rows)
     changed(state.least, state.estimated, worker)
     if phase != SEND_ALL:
         return worker, 0
@@ -185,7 +189,7 @@ class Posg(NamedTuple):
     window: int = 1024  # N
     tolerance: float = 0.05  # mu
     columns: int = 54
-    rows: int = 4
+    rows: int = USUAL_ROWS
     seed: int = 0
     count_idle: bool = False
 
@@ -235,13 +239,7 @@ class Posg(NamedTuple):
         return bool(state.phase[0] == SEND_ALL)
 
     def hear(self, state: State, worker: int, message: Any) -> None:
-        matrices = message
-        if not isinstance(matrices, Matrices):
-            raise InputTypeError(f"message: must be Matrices or a Reply, not {type(message).__name__}")
-        if not all(np.shape(table) == (self.rows, self.columns) for table in matrices):
-            raise InputError(f"message: tables must have {self.rows} rows and {self.columns} columns")
-        if not all((np.isfinite(table) & (table >= 0)).all() for table in matrices) or not matrices.counts.any():
-            raise InputError("message: tables must hold finite numbers from 0 on, and some tuples")
+        matrices = checked_matrices(message, self.rows, self.columns)
         state.counts[worker], state.seconds[worker] = matrices
         state.mean[worker] = matrices.seconds[0].sum() / matrices.counts[0].sum()
         phase = state.phase[0]

@@ -3,15 +3,17 @@
 Paper: Rivetti et al., Listing III.1 and Fig. 2. The choices made here are in `posg`.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from unskew.errors import InputError, InputTypeError
 from unskew.hashing import universal, universal_functions
 from unskew.kernels import inlined, kernel
 
 EMPTY = -1.0  # mean cost of a cell without tuples
+USUAL_ROWS = 4  # for so many, kernels are compiled apart: with a number that it knows, the compiler unrolls their loops
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -34,6 +36,18 @@ class Matrices(NamedTuple):
     seconds: Floats  # [rows, columns] W
 
 
+def checked_matrices(message: Any, rows: int, columns: int) -> Matrices:
+    """`message`, if it is what a worker with tables of this shape can send; else an InputError."""
+    if not isinstance(message, Matrices):
+        raise InputTypeError(f"message: must be Matrices or a Reply, not {type(message).__name__}")
+    if not all(np.shape(table) == (rows, columns) for table in message):
+        raise InputError(f"message: tables must have {rows} rows and {columns} columns")
+    both = np.array(message)
+    if not (both.min() >= 0 and both.max() < np.inf and both[0].any()):
+        raise InputError("message: tables must hold finite numbers from 0 on, and some tuples")
+    return message
+
+
 def new_worker_states(workers: int, sources: int, rows: int, columns: int, seed: int) -> WorkerStates:
     tables = (workers, rows, columns)
     return WorkerStates(
@@ -49,11 +63,19 @@ def new_worker_states(workers: int, sources: int, rows: int, columns: int, seed:
 
 
 @inlined
-def execute(scheme, states, worker, key, seconds, waited, source, ticket):
-    for row in range(scheme.rows):  # Listing III.1
+def _count(scheme, states, worker, key, seconds, rows):
+    for row in range(rows):  # Listing III.1
         column = universal(states.functions[row], key, scheme.columns)
         states.counts[worker, row, column] += 1.0
         states.seconds[worker, row, column] += seconds
+
+
+@inlined
+def execute(scheme, states, worker, key, seconds, waited, source, ticket):
+    if scheme.rows == USUAL_ROWS:
+        _count(scheme, states, worker, key, seconds, USUAL_ROWS)
+    else:
+        _count(scheme, states, worker, key, seconds, scheme.rows)
     states.total[worker, source] += seconds
     states.idle[worker] += waited
     reply = states.total[worker, source]

@@ -82,8 +82,8 @@ class Foreseeing:
         heard = self._course.heard
         number = int(heard.number[0])
         if number:
-            columns = heard.position + self._tuples, heard.time, heard.worker
-            self._heard.append(tuple(column[:number].copy() for column in columns))
+            positions = heard.position[:number] + self._tuples
+            self._heard.append((positions, heard.time[:number].copy(), heard.worker[:number].copy()))
             heard.number[0] = 0
 
     def _make_room(self) -> None:

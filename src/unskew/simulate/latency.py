@@ -91,16 +91,9 @@ NOTHING = Snapshot(0, 0.0, 0, np.zeros(0, np.int64))
 
 class Latencies:
     def __init__(self) -> None:
+        exact = np.zeros(EXACT)  # takes no memory before it is written to
         sums = np.array([0.0, 0.0, np.inf])
-        self.record = Record(np.zeros(BUCKETS, np.int64), np.zeros(0), np.zeros(1, np.int64), sums)
-
-    def make_room(self, more: int) -> None:
-        """Room to keep `more` latencies, up to the first million of all."""
-        needed, room = min(EXACT, len(self) + more), len(self.record.exact)
-        if needed > room:
-            exact = np.zeros(min(EXACT, 2 * needed))
-            exact[:room] = self.record.exact
-            self.record = self.record._replace(exact=exact)
+        self.record = Record(np.zeros(BUCKETS, np.int64), exact, np.zeros(1, np.int64), sums)
 
     def __len__(self) -> int:
         return int(self.record.number[0])

@@ -77,9 +77,9 @@ def advance(lines, record, workers, times, arriving, sources, bound, costs, lett
 
     `times` are by the stream's clock, which stands still while the queue of the tuple's worker is full, but from the
     first arrival on. With `arriving` False nothing arrives. Arrays and running values are taken out of the tuples once,
-    before the loop: it is the inmost one of every run with queues. `costs` are None where tuples have none; `letters`
-    (key ids and tickets) and `executed` are None where there is no worker half: Numba then compiles a loop without a
-    trace of them.
+    before the loop, and what changes of a worker once per tuple: this is the inmost loop of every run with queues.
+    `costs` are None where tuples have none; `letters` (key ids and tickets) and `executed` are None where there is no
+    worker half: Numba then compiles a loop without a trace of them.
     """
     (service, waiting, finish, began, busy, done, spent, longest, head, tail, told, clock) = lines[:12]
     (arrived, source, after, free, cost, key, ticket, asked, turn, rest, came, went) = lines[12:]
@@ -87,48 +87,46 @@ def advance(lines, record, workers, times, arriving, sources, bound, costs, lett
     first_free, number_free = free
     for i in range(len(workers)):
         worker = workers[i]
+        present, ends = waiting[worker], finish[worker]
         now = times[i] + stalled
-        if arriving and waiting[worker] >= bound and finish[worker] > now:
-            now = finish[worker]
+        if arriving and present >= bound and ends > now:
+            now = ends
             stalled = now - times[i]
-        while waiting[worker] > 0 and finish[worker] <= now:
+        while present > 0 and ends <= now:
             node = head[worker]
             head[worker] = after[node]
             after[node] = first_free
             first_free = node
             number_free += 1
-            note(record, finish[worker] - arrived[node])
+            note(record, ends - arrived[node])
             if len(told):
                 told[source[node], worker] = 1
             if executed is not None:
                 place = executed.number[0]
                 executed.worker[place] = worker
                 executed.key[place] = key[node]
-                executed.seconds[place] = finish[worker] - turn[worker]
+                executed.seconds[place] = ends - turn[worker]
                 executed.waited[place] = rest[worker]
                 executed.source[place] = source[node]
                 executed.ticket[place] = ticket[node]
-                executed.time[place] = finish[worker]
+                executed.time[place] = ends
                 executed.number[0] += 1
-                turn[worker] = finish[worker]
+                turn[worker] = ends
                 rest[worker] = 0.0
                 if ticket[node] > 0:
                     asked[worker] -= 1
-            last_done = max(last_done, finish[worker])
+            last_done = max(last_done, ends)
             done[worker] += 1
-            waiting[worker] -= 1
+            present -= 1
             if costs is None:
                 spent[worker] += service[worker]
             else:
                 spent[worker] += service[worker] * cost[node]
                 went[worker] += cost[node]
-            if waiting[worker] > 0:
-                if costs is None:
-                    finish[worker] += service[worker]
-                else:
-                    finish[worker] += service[worker] * cost[head[worker]]
+            if present > 0:
+                ends += service[worker] if costs is None else service[worker] * cost[head[worker]]
             else:
-                busy[worker] += finish[worker] - began[worker]
+                busy[worker] += ends - began[worker]
         if arriving:
             node = first_free
             first_free = after[node]
@@ -143,21 +141,19 @@ def advance(lines, record, workers, times, arriving, sources, bound, costs, lett
                 ticket[node] = letters[1][i]
                 if ticket[node] > 0:
                     asked[worker] += 1
-            if waiting[worker] > 0:
+            if present > 0:
                 after[tail[worker]] = node
             else:
                 head[worker] = node
                 began[worker] = now
                 if letters is not None:
                     turn[worker] = now
-                    rest[worker] = now - finish[worker]  # since its last tuple was done
-                if costs is None:
-                    finish[worker] = now + service[worker]
-                else:
-                    finish[worker] = now + service[worker] * costs[i]
+                    rest[worker] = now - ends  # since its last tuple was done
+                ends = now + (service[worker] if costs is None else service[worker] * costs[i])
             tail[worker] = node
-            waiting[worker] += 1
-            longest[worker] = max(longest[worker], waiting[worker])
+            present += 1
+            longest[worker] = max(longest[worker], present)
+        waiting[worker], finish[worker] = present, ends
     clock[0], clock[1] = stalled, last_done
     free[0], free[1] = first_free, number_free
 

@@ -113,7 +113,6 @@ class QueuedWorkers:
 
     def _make_room(self, more: int) -> None:
         waiting = len(self._lines.arrived) - int(self._lines.free[1])
-        self.latencies.make_room(waiting + more)
         if self._executed is not None and len(self._executed.worker) < waiting + more + self._executed.number[0]:
             self._grow_executed(2 * (waiting + more + int(self._executed.number[0])))
         if more <= self._lines.free[1]:
