@@ -2,6 +2,7 @@
 
 import os
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     ...     unfinished.write_text("<p>all of it</p>")
     """
     target = path.resolve()  # what a link points at is replaced, not the link
-    unfinished = target.with_name(f".{target.stem}-{os.getpid()}.unfinished{target.suffix}")
+    writer = f"{os.getpid()}-{threading.get_ident()}"
+    unfinished = target.with_name(f".{target.stem}-{writer}.unfinished{target.suffix}")
     try:
         yield unfinished
         os.replace(unfinished, target)

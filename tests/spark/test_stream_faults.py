@@ -27,7 +27,7 @@ from streams import Feed, results, start, words
 
 from unskew.aggregates import Aggregate, Count, Max, Sum, TopK
 from unskew.errors import InputError
-from unskew.spark import PROVIDER, ROCKS, Adaptive, aggregate
+from unskew.spark import PROVIDER, ROCKS, Adaptive, aggregate, apply_split, apply_whole
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
 SCHEMA, W, ROWS = "word string, v bigint", 4, 2_000
@@ -228,6 +228,28 @@ def test_states_with_a_ttl_are_others_than_those_without(spark: SparkSession, tm
             aggregate(feed.stream(), "word", {"top": TopK("v")}, 4, plan=adaptive, ttl="1 hour")
     finally:
         spark.conf.set(PROVIDER, before)
+
+
+def test_other_windows_than_those_of_the_checkpoint_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    feed = Feed(spark, tmp_path / "rows", "word string, ts timestamp")
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()  # as if it had begun
+
+    def split(window: str) -> None:
+        adaptive = Adaptive(tmp_path, name="split")
+        arguments = ("word", lambda rows: rows, lambda parts: parts, "word string", 4)
+        apply_split(feed.stream(), *arguments, plan=adaptive, time="ts", window=window)
+
+    def whole(window: str) -> None:
+        adaptive = Adaptive(tmp_path, name="whole")
+        arguments = ("word", lambda rows: rows, "word string", 4)
+        apply_whole(feed.stream(), *arguments, plan=adaptive, time="ts", window=window)
+
+    for call in (split, whole):
+        call("10 minutes")
+        call("10 minutes")
+        with pytest.raises(InputError, match=r'^checkpoint: .* holds the states of .*"10 minutes".* not of .*"1 hour"'):
+            call("1 hour")
 
 
 # ---------------------------------------------------------------- the driver

@@ -66,6 +66,20 @@ def test_a_task_tells_its_rows_and_the_keys_that_are_not_rare(monkeypatch: pytes
     assert told["named"][0] == {"id": key_of(hottest), "key": {"0": hottest}}
 
 
+def test_a_key_that_is_dealt_over_very_many_workers_is_listed_and_what_is_told_stays_small() -> None:
+    others = [f"word-{i}" for i in range(200) for _ in range(10)]  # are frequent on this worker
+    rows = ["spread"] * 20 + others + [f"rare-{i}" for i in range(20_000)]
+    few, many, very_many = (told_by([rows_of(rows)], workers) for workers in (4, 256, 10_000))
+    assert few is not None
+    assert many is not None
+    assert very_many is not None
+    assert len(few["pairs"]) == 0  # with few workers it would not be hot
+    listed = np.frombuffer(many["pairs"], np.int64).reshape(-1, 2)
+    assert listed[0].tolist() == [key_of("spread"), 20]
+    assert len(listed) == 2**15 // 256
+    assert (len(very_many["pairs"]), len(very_many["named"])) == (8 * 16, 1)
+
+
 def test_keys_that_are_all_different_are_not_frequent() -> None:
     told = told_by([rows_of([f"word-{i}" for i in range(1000)])])
     assert told is not None

@@ -29,6 +29,7 @@ from unskew.spark.planning import plan_for, require_plan_of
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
 from unskew.spark.streaming.apply_whole import completed_rows
+from unskew.spark.streaming.same_states import require_same_states
 from unskew.spark.windows import WINDOW, Windows, checked_windows
 
 
@@ -159,6 +160,7 @@ def _placed_stream(
         raise InputError(f"df: must have different columns on a stream, and {twice[0]!r} is there twice")
     rows = completed_rows(df, key_names(keys), windows)
     if isinstance(plan, Adaptive):
+        require_same_states(plan, df, key_names(keys), windows, collected="rows")
         return Route(rows, keys, workers, scheme or PLANNER, "planned", plan, None, None).place()
     return place_by(rows, key_columns(rows, keys), whole_function(plan, workers))
 

@@ -51,6 +51,14 @@ def load_in(sketch: Any, workers: int) -> npt.NDArray[np.int64] | None:
     return np.frombuffer(as_bytes(sketch), ">i8", workers, struct.calcsize(HEAD)).astype(np.int64)
 
 
+def counts_workers(sketch: Any, workers: int) -> bool:
+    """Whether it has a cell for each of so many workers; one of a query before, with more or fewer, has not."""
+    if sketch is None or workers > MOST_COUNTED:
+        return True
+    cells: int = struct.unpack_from(HEAD, as_bytes(sketch))[3]
+    return cells == _cells(workers)
+
+
 def as_bytes(observed: Any) -> bytes:
     """Binary data that was observed, which is text on Connect."""
     return base64.b64decode(observed) if isinstance(observed, str) else bytes(observed)
@@ -60,10 +68,14 @@ def _error(workers: int) -> float:
     return 2.0 / max(workers, 4)
 
 
+def _cells(workers: int) -> int:
+    return math.ceil(2.0 / _error(workers))
+
+
 @cache
 def _numbers(workers: int) -> list[int]:
     """The smallest number that counts in the cell of each worker."""
-    cells, factor = math.ceil(2.0 / _error(workers)), np.int64(_first_random(SEED))
+    cells, factor = _cells(workers), np.int64(_first_random(SEED))
     found = np.full(workers, -1, np.int64)
     start = 0
     while (found < 0).any():

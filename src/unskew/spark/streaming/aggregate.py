@@ -8,10 +8,8 @@ A watermark is defined after the first phase, on the latest time that a row of t
 what it would be without that phase, to the microsecond.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
-from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
@@ -22,15 +20,13 @@ from unskew.aggregates.states import STATE
 from unskew.errors import InputError
 from unskew.spark.frames import column
 from unskew.spark.mapping import Batches, nullable, result_schema
-from unskew.spark.phases import Phases
+from unskew.spark.phases import OURS, Phases
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
 from unskew.spark.streaming.merging import BUCKET, bucket_of, merge_in_python, require_state_store
 from unskew.spark.streaming.moments import finished_moments, merged_moments, with_exact_moments
-from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.streaming.same_states import require_same_states
 from unskew.spark.windows import PANE, TIME, WINDOW, Windows, microseconds
-
-STATES = "states.json"  # what a checkpoint holds the states of
 
 NATIVE: dict[type[Aggregate], Callable[[Column], Column]] = {  # state -> merged, by functions of Spark
     Count: lambda state: F.sum(state["0"]),
@@ -56,18 +52,18 @@ def aggregate_stream(
         microseconds("ttl", ttl)
         if windows is not None:
             raise InputError("ttl: is for streams without windows; windows end by their watermark")
+    ours = [name for name in [*used, *aggregates] if name.lower().startswith(OURS)]
+    if ours:
+        raise InputError(
+            f"aggregates: {ours[0]!r} must be renamed: names that begin with {OURS} are for columns on the way"
+        )
     native = ttl is None and all(type(each) in NATIVE for each in aggregates.values())
     if not native:
         require_state_store(route.df.sparkSession)
     if isinstance(route.plan, Adaptive):
-        states = {
-            "keys": [route.df.schema[name].dataType.simpleString() for name in names],
-            "aggregates": [*map(_described, aggregates.values())],
-            "window": None if windows is None else [windows.window, windows.slide],
-            "merged_by": "spark" if native else "python",
-            "ttl": ttl is not None,
-        }
-        _require_same_states(route.plan.folder(), states)
+        described, merged_by = [*map(_described, aggregates.values())], "spark" if native else "python"
+        states = {"aggregates": described, "merged_by": merged_by, "ttl": ttl is not None}
+        require_same_states(route.plan, route.df, names, windows, **states)
     df, keys, results = route.df, list(names), dict(aggregates)
     if windows is not None:
         df = df.withColumn(PANE, F.window(column(windows.time), windows.pane).start)
@@ -108,22 +104,6 @@ def _described(aggregate: Aggregate) -> str:
     return (
         repr(aggregate) if is_dataclass(aggregate) else f"{type(aggregate).__name__} of {', '.join(aggregate.columns)}"
     )
-
-
-def _require_same_states(folder: SideFolder, states: dict[str, Any]) -> None:
-    """InputError where a checkpoint holds the states of another aggregation."""
-    before = folder.read(STATES)
-    try:
-        same = before is None or {"ttl": False, **json.loads(before)} == states
-    except (ValueError, TypeError):
-        same = True  # damaged, so Spark has to find out itself
-    if not same and folder.has_begun():
-        raise InputError(
-            f"checkpoint: {folder.root} holds the states of {before}, not of {json.dumps(states)}; go on with the same "
-            "key types, aggregates and windows, with or without ttl as before, or start anew with another checkpoint. "
-            "The scheme, the number of workers, the watermark and the names of results may change"
-        )
-    folder.write(STATES, json.dumps(states))
 
 
 def require_no_ttl(ttl: str | None) -> None:

@@ -11,10 +11,12 @@ from pyspark.sql.types import BinaryType, StructField, StructType
 from unskew.aggregates.groups import normalized_keys
 from unskew.aggregates.runs import gather_by_key
 from unskew.aggregates.states import in_batches
-from unskew.spark.frames import column
+from unskew.spark.frames import column, free_name
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable
 from unskew.spark.phases import OURS
 from unskew.spark.route import Route
+from unskew.spark.streaming.adaptive import Adaptive
+from unskew.spark.streaming.same_states import require_same_states
 from unskew.spark.windows import PANE, TIME, WINDOW, Windows
 
 PART = f"{OURS}partial"
@@ -31,17 +33,20 @@ def apply_split_to_stream(
     aggregation collects those of a window.
     """
     names = list(names)
-    df = route.df.withColumn(PANE, F.window(column(windows.time), windows.pane).start)
+    if isinstance(route.plan, Adaptive):
+        require_same_states(route.plan, route.df, names, windows, collected="parts")
+    pane = free_name(route.df, PANE)
+    df = route.df.withColumn(pane, F.window(column(windows.time), windows.pane).start)
     fields = [*(df.schema[name] for name in names), StructField(TIME, df.schema[windows.time].dataType)]
     part = nullable(StructType([*fields, StructField(PART, BinaryType())]))  # so states are the same with any plan
     arrow_part, arrow_result = arrow_schema(part), arrow_schema(result)
-    keys, time = [*names, PANE], windows.time
+    keys, time = [*names, pane], windows.time
 
     def phase_1(batches: Batches) -> Batches:
         for rows in gather_by_key(batches, keys):
             key = normalized_keys(rows.select(names).slice(0, 1))
             latest = pa.array([pc.max(rows[time]).as_py()], rows[time].type)
-            found = key.append_column(TIME, latest).append_column(PART, pa.array([partial(rows.drop_columns([PANE]))]))
+            found = key.append_column(TIME, latest).append_column(PART, pa.array([partial(rows.drop_columns([pane]))]))
             yield from found.cast(arrow_part).combine_chunks().to_batches()
 
     def phase_2(batches: Batches) -> Batches:

@@ -30,9 +30,11 @@ class FadingCounts:
         largest = sorted(sums, key=lambda key: (-sums[key], key))[:MOST_KEPT]
         self._counts = {key: sums[key] for key in largest if sums[key] * FINE >= 1}
         self._tuples = self._alpha * self._tuples + scale * batch.tuples
-        if batch.home_load is None or not batch.tuples:
+        if not batch.tuples:
             return
-        if self._home is None:  # after a change of the number of workers the batches before count as much like this one
+        if batch.home_load is None:  # what is known of batches before would not fit the counts
+            self._home = None
+        elif self._home is None:  # after a change of the number of workers: the batches before were like this one
             self._home = batch.home_load.astype(np.float64) * (self._tuples / batch.tuples)
         else:
             self._home = self._alpha * self._home + scale * batch.home_load

@@ -7,6 +7,7 @@ because of it: what goes wrong here is a warning, and rows are balanced by the p
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Protocol
 from weakref import WeakKeyDictionary
 
@@ -25,7 +26,9 @@ from unskew.spark.streaming.seen import Seen
 from unskew.spark.streaming.side_folder import SideFolder
 
 COUNTS = "counts.json"
+PLANS = "plans"  # a folder: what plan.txt held of late, by version, for people
 PLANS_KNOWN = 4  # versions whose plans are kept in memory: that of a running batch, and those after it
+PLANS_KEPT = 10  # versions whose plans are kept in the folder
 
 
 class Loop:
@@ -70,9 +73,10 @@ class Loop:
         if seen.frequencies is not None and seen.counted:  # not where no row was in the sample
             self._counts.add(seen.frequencies, seen.rows / seen.counted)
         changed, self._halvings = seen.halvings != self._halvings, seen.halvings
+        self._names |= seen.names
         self._replace_plan(rewrite=changed or seen.version == NO_PLAN)
         self._save_counts()
-        self._learn_names(seen.names)
+        self._forget_names()
         self._record(progress, seen)
 
     def _begin(self) -> None:
@@ -86,10 +90,7 @@ class Loop:
         known = types == self._key_types and self._counts.load(counts, self._workers)
         if counts is not None and not known and types in (None, self._key_types):  # not those of other keys
             warn(f"counts: {self._folder.address_of(COUNTS)} is damaged; keys are counted anew from the next batch on")
-        if known:
-            self._replace_plan(rewrite=True)
-        else:
-            self._write_plan(Plan(self._scheme, self._workers))
+        self._replace_plan(rewrite=True)
 
     def _check_checkpoint(self, query: str) -> None:
         """Warn where the files are beside another checkpoint than the query's own."""
@@ -107,10 +108,14 @@ class Loop:
             self._write_plan(plan)
 
     def _write_plan(self, plan: Plan) -> None:
-        self._version += 1
-        self._plans[self._version] = plan
-        self._plans = dict(list(self._plans.items())[-PLANS_KNOWN:])
-        self._folder.write(PLAN, line_of(plan, self._version, cells_for(self._most), self._halvings))
+        version = self._version + 1
+        self._folder.write(PLAN, line_of(plan, version, cells_for(self._most), self._halvings))
+        self._version = version
+        self._plans = dict([*self._plans.items(), (version, plan)][-PLANS_KNOWN:])
+        named = tuple(hot._replace(key=self._names.get(hot.key_id, "")) for hot in plan.hot_keys)
+        self._folder.write(f"{PLANS}/{version:012d}.json", replace(plan, hot_keys=named).to_json())
+        for name in sorted(self._folder.names(PLANS))[:-PLANS_KEPT]:
+            self._folder.remove(f"{PLANS}/{name}")
 
     def _save_counts(self) -> None:
         self._folder.write(COUNTS, json.dumps({"key_types": self._key_types, **self._counts.to_json()}))
@@ -136,10 +141,10 @@ class Loop:
             "workers": len(set(plan.workers_of(hot))),
         }
 
-    def _learn_names(self, found: dict[int, str]) -> None:
-        """What some keys are called; of keys that no plan knows any more it is forgotten."""
+    def _forget_names(self) -> None:
+        """Of keys that no plan knows any more."""
         hot = {hot.key_id for plan in self._plans.values() for hot in plan.hot_keys}
-        self._names = {key: name for key, name in {**self._names, **found}.items() if key in hot}
+        self._names = {key: name for key, name in self._names.items() if key in hot}
 
 
 class Taker(Protocol):
@@ -187,7 +192,7 @@ def listen(spark: SparkSession, name: str, loop: Taker) -> None:
 
 
 def _places(plan: Plan) -> list[Any]:
-    return [(hot.key_id, hot.salts) for hot in plan.hot_keys]
+    return [plan.cold_salt, *((hot.key_id, hot.salts) for hot in plan.hot_keys)]
 
 
 def _key_types_in(text: str) -> Any:

@@ -5,6 +5,10 @@ A group of ``transformWithState`` costs milliseconds per micro-batch, so keys ar
 table of states in the store, by window where there are windows. All buckets of a group that got rows are merged at
 once.
 
+Which windows are over is for Spark to say, as for its own aggregates. So there is a row for each window of a table, and
+Spark drops those of windows that are over, before Python sees them. The table itself is in the row of its last window:
+that one is over only if all of them are.
+
 A key that is too old is forgotten when its bucket gets rows: not by a timer, for which Spark would run batches without
 rows all the time.
 
@@ -16,6 +20,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -27,13 +32,14 @@ from unskew.aggregates import Aggregate, Max
 from unskew.aggregates.states import STATE, States, in_batches
 from unskew.errors import InputError
 from unskew.hashing import salt_for
+from unskew.spark.frames import column
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow
 from unskew.spark.phases import OURS, Phases
 from unskew.spark.windows import WINDOW, Windows, microseconds
 
 GROUPS, BUCKETS = 32, 8  # groups, and buckets of each
 BUCKET, START, TOUCHED = f"{OURS}bucket", f"{OURS}start", f"{OURS}touched"
-GROUP, TIME, CHUNK, NOW = "group", "time", "chunk", "now"  # Spark renames what begins with an underscore
+GROUP, TIME, CHUNK, OPEN, NOW = "group", "time", "chunk", "open", "now"  # Spark renames what begins with an underscore
 TIMELESS, TIMED = f"{GROUP} int, {CHUNK} binary", f"{GROUP} int, {CHUNK} binary, {TIME} timestamp"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -66,8 +72,8 @@ def merge_in_python(
     """The results of a stream. `place` runs a function of the rows of a worker; `phases` are those of its rows, with
     the bucket, and the pane and its latest time where there are windows, as keys and as the last aggregate."""
     chunks = place(_in_chunks(phases, pane), TIMELESS if windows is None else TIMED)
-    if windows is not None and windows.watermark is not None:
-        chunks = chunks.withWatermark(TIME, windows.watermark)
+    if windows is not None:
+        chunks = _in_rows_per_window(chunks, windows)
     if ttl is not None:  # the time of the micro-batch, which is the same if it runs again
         chunks = chunks.withColumn(NOW, F.unix_millis(F.current_timestamp()))
     ends = windows is not None and windows.watermark is not None
@@ -77,6 +83,15 @@ def merge_in_python(
     )
     result = processor.result_schema
     return map_in_arrow(finished, _out_of_chunks(arrow_schema(result)), result)
+
+
+def _in_rows_per_window(chunks: DataFrame, windows: Windows) -> DataFrame:
+    """A row for each window, which says when it begins; Spark drops those that are over. A chunk stays in one row."""
+    marked = chunks if windows.watermark is None else chunks.withWatermark(TIME, windows.watermark)
+    start = F.unix_micros(column(WINDOW)["start"])
+    is_last = F.unix_micros(column(TIME)) < start + microseconds("slide", windows.slide)
+    per_window = marked.withColumn(WINDOW, windows.of(column(TIME)))
+    return per_window.select(GROUP, WINDOW, start.alias(OPEN), F.when(is_last, column(CHUNK)).alias(CHUNK))
 
 
 class Merging(StatefulProcessor):  # type: ignore[misc]
@@ -106,11 +121,9 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: N802, N803
         parts = list(rows)
-        new = pa.concat_tables([_table(chunk) for part in parts for chunk in part[CHUNK]])
+        new = pa.concat_tables([_table(chunk) for part in parts for chunk in part[CHUNK].dropna()])
         if self._pane:
-            new = self._in_windows(new, timerValues.getCurrentWatermarkInMs() * 1000 if self._ends else None)
-        if not len(new):
-            return
+            new = self._in_windows(new, np.unique(np.concatenate([part[OPEN] for part in parts])))
         now = 0 if self._ttl is None else int(parts[0][NOW].iloc[0])
         if self._ttl is not None:
             touched = pa.StructArray.from_arrays([pa.array(np.full(len(new), now))], ["0"])
@@ -143,15 +156,13 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
     def close(self) -> None:
         pass
 
-    def _in_windows(self, panes: pa.Table, watermark: int | None) -> pa.Table:
-        """A row for each window that a pane is in, without those that are over."""
+    def _in_windows(self, panes: pa.Table, starts: npt.NDArray[np.int64]) -> pa.Table:
+        """A row for each window that a pane is in, of the windows that begin at `starts`."""
         pane = panes[self._pane].cast(pa.int64()).to_numpy()
         tables = []
         for back in range(-(-self._window // self._slide)):
             start = pane - pane % self._slide - back * self._slide
-            inside = start + self._window > pane
-            if watermark is not None:
-                inside &= start + self._window > watermark
+            inside = (start + self._window > pane) & np.isin(start, starts)
             tables.append(panes.drop_columns([self._pane]).append_column(START, pa.array(start)).filter(inside))
         return pa.concat_tables(tables)
 
@@ -190,7 +201,8 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
 
 
 def _in_chunks(phases: Phases, pane: str | None) -> Callable[[Batches], Batches]:
-    """Phase 1, whose rows are put together: one table per group, and its latest time."""
+    """Phase 1, whose rows are put together: one table per group. Where there are panes, there is a row with the latest
+    time of each; the last one has the table."""
     phase_1 = phases.add_rows()
     ids = _group_ids()
     time = STATE.format(len(phases.results) - 1)
@@ -203,13 +215,23 @@ def _in_chunks(phases: Phases, pane: str | None) -> Callable[[Batches], Batches]
         groups = table[BUCKET].to_numpy() % GROUPS
         for group in np.unique(groups).tolist():
             rows = table.filter(groups == group)
-            columns: dict[str, Any] = {GROUP: pa.array([ids[group]], pa.int32()), CHUNK: [_bytes(rows)]}
+            times = [] if pane is None else _latest_times(rows[pane], pc.struct_field(rows[time], 0))
+            count = max(1, len(times))
+            columns = {
+                GROUP: pa.array([ids[group]] * count, pa.int32()),
+                CHUNK: pa.array([None] * (count - 1) + [_bytes(rows)], pa.binary()),
+            }
             if pane is not None:
-                latest = pc.max(pc.struct_field(rows[time], 0)).cast(pa.int64())
-                columns[TIME] = pa.array([latest.as_py()]).cast(pa.timestamp("us", "UTC"))
+                columns[TIME] = times
             yield pa.record_batch(columns)
 
     return in_chunks
+
+
+def _latest_times(panes: pa.ChunkedArray, times: pa.ChunkedArray) -> pa.Array:
+    """The latest time in each pane, in order."""
+    grouped = pa.table({"pane": panes, TIME: times}).group_by("pane").aggregate([(TIME, "max")]).sort_by("pane")
+    return grouped[f"{TIME}_max"].combine_chunks().cast(pa.int64()).cast(pa.timestamp("us", "UTC"))
 
 
 def _out_of_chunks(schema: pa.Schema) -> Callable[[Batches], Batches]:

@@ -93,6 +93,7 @@ def with_planned_salt(
     """
     try:
         texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME))
+        _ = texts.schema  # Connect looks for the file only now
     except AnalysisException:
         raise InputError(
             f"checkpoint: Spark does not find {folder.address_of(NAME)}, which unskew has just written: give the "

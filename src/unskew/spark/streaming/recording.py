@@ -24,7 +24,8 @@ class Recording:
         return True
 
     def write(self, progress: Any, seen: Seen, **of_plan: Any) -> None:
-        """Record a batch; `of_plan` is what only batches with a plan have. The oldest record goes."""
+        """Record a batch; `of_plan` is what only batches with a plan have. The oldest record goes, and those of later
+        batches, which are of a query that was there before."""
         record = BatchRecord(
             batch=progress.batchId,
             time=progress.timestamp,
@@ -37,8 +38,10 @@ class Recording:
             **of_plan,
         )
         self._folder.write(record.file_name, record.to_json() + "\n")
-        for name in sorted(self._folder.names(BATCHES))[: -self._keep]:
-            self._folder.remove(f"{BATCHES}/{name}")
+        found = sorted(f"{BATCHES}/{name}" for name in self._folder.names(BATCHES))
+        kept = [name for name in found if name <= record.file_name][-self._keep :]
+        for name in {*found} - {*kept}:
+            self._folder.remove(name)
 
 
 class OnlineRecords:

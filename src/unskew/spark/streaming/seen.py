@@ -9,7 +9,7 @@ import numpy.typing as npt
 from unskew.plan import Frequencies
 from unskew.spark.counting import frequencies_in
 from unskew.spark.streaming.plan_file import version_of
-from unskew.spark.worker_counts import load_in
+from unskew.spark.worker_counts import counts_workers, load_in
 
 LEAST_COUNTED, COUNTED_PER_WORKER = 100_000, 5_000  # rows of a micro-batch, of which more are a sample
 
@@ -28,14 +28,17 @@ class Seen(NamedTuple):
 
 def seen_in_load(metrics: Any, workers: int) -> Seen:
     """A micro-batch of which the rows per worker were observed, and nothing else."""
+    if not counts_workers(metrics["load"], workers):
+        return Seen(0, None)
     return Seen(metrics["rows"], load_in(metrics["load"], workers))
 
 
 def seen_in_rows(metrics: Any, workers: int, most: int) -> Seen:
     """A micro-batch whose rows were observed, or a sample of them where there are many."""
-    rows, counted, load = metrics["rows"], metrics["counted"], load_in(metrics["load"], workers)
-    if not rows:
+    rows, counted = metrics["rows"], metrics["counted"]
+    if not rows or not counts_workers(metrics["load"], workers):
         return Seen(0, None)
+    load = load_in(metrics["load"], workers)
     if load is not None and load.any():
         load = np.rint(load * (rows / load.sum())).astype(np.int64)
     return Seen(

@@ -32,8 +32,10 @@ from unskew.spark.telling import DONE, and_tell, with_done, without_done
 from unskew.spark.worker_counts import MOST_COUNTED, as_bytes
 
 TOLD = "told"  # the metric: what each worker told
-RARE = 1 / 160  # of a worker's rows: a key that has no more is not listed
-NAMES, NAMES_PER_WORKER = 100, 4  # keys whose name is told: of all workers together, but so many per worker at least
+LISTED_PER_WORKER = 10  # a key is listed that has more than 1 / (10 W) of a worker's rows, so that it can be hot ...
+LEAST_LISTED = 160  # ... or more than 1/160 of them, with few workers
+MOST_LISTED, FEWEST_LISTED = 2**15, 8  # keys of all workers together, but so many per worker at least
+NAMES = 100  # keys whose name is told: of all workers together, but one per worker at least
 MOST_NAME_BYTES = 2**16  # of a key whose name is told
 Pairs = npt.NDArray[np.int64]  # [keys, 2] key ids, and how many rows each has
 
@@ -126,7 +128,8 @@ class Tally:
         if not self._rows:
             return None
         self._count()
-        listed = self._counts[self._counts[:, 1] > self._rows * RARE]
+        listed = self._counts[self._counts[:, 1] * max(LEAST_LISTED, LISTED_PER_WORKER * self._workers) > self._rows]
+        listed = _most_frequent(listed, max(FEWEST_LISTED, MOST_LISTED // self._workers))
         columns = [pa.array([self._rows]), pa.array([listed.astype("<i8").tobytes()]), self._named]
         return pa.StructArray.from_arrays(columns, fields=list(self._kind))
 
@@ -139,8 +142,7 @@ class Tally:
     def _names_in(self, batch: pa.RecordBatch) -> pa.ListArray:
         """The most frequent keys of the batch and their ids, without those that are very long."""
         ids = batch.columns[-1]
-        counts = _value_counts(ids.to_numpy())
-        frequent = counts[np.argsort(-counts[:, 1], kind="stable")[: max(NAMES_PER_WORKER, NAMES // self._workers)], 0]
+        frequent = _most_frequent(_value_counts(ids.to_numpy()), max(1, NAMES // self._workers))[:, 0]
         columns = pa.record_batch([*(batch[name] for name in self._keys), ids], [*map(str, range(len(self._keys) + 1))])
         rows = columns.take(pc.index_in(pa.array(frequent), value_set=ids))
         rows = rows.filter(pa.array([rows.slice(i, 1).nbytes <= MOST_NAME_BYTES for i in range(rows.num_rows)]))
@@ -187,6 +189,10 @@ def _pairs_in(data: Any) -> Pairs:
 
 def _value_counts(ids: Pairs) -> Pairs:
     return np.stack([column.to_numpy() for column in pa.array(ids).value_counts().flatten()], 1)
+
+
+def _most_frequent(pairs: Pairs, most: int) -> Pairs:
+    return pairs[np.argsort(-pairs[:, 1], kind="stable")[:most]]
 
 
 def _sums_of(pairs: Pairs) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -1,0 +1,119 @@
+"""The loop on the driver, without any Spark: what a micro-batch had in, the next plan and the records out."""
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from unskew import Frequencies, Plan, key_ids
+from unskew.batch_records import read_records
+from unskew.spark.streaming.loop import PLANS_KEPT, Loop
+from unskew.spark.streaming.plan_file import NAME as PLAN
+from unskew.spark.streaming.plan_file import version_in
+from unskew.spark.streaming.seen import Seen, seen_in_load, seen_in_rows
+from unskew.spark.streaming.side_folder import SideFolder
+
+W = 4
+WORDS = [f"word-{i}" for i in range(20)]
+IDS = key_ids(WORDS)
+NAMES = dict(zip(IDS.tolist(), WORDS, strict=True))
+
+
+def seen(rows: int, version: int, hottest: int = 0, *, at_home: bool = True) -> Seen:
+    """A micro-batch, half of whose rows are of one key."""
+    counts = np.full(20, rows // 40, np.int64)
+    counts[hottest] = rows // 2
+    home_load = np.full(W, rows // W, np.int64) if at_home else None
+    found = Frequencies(IDS, counts, rows, home_load=home_load)
+    return Seen(rows, np.full(W, rows // W, np.int64), version, rows, found, NAMES)
+
+
+def loop_in(folder: Path, scheme: str = "fanout", keep: int = 100, **parameters: Any) -> Loop:
+    """A loop that is told what was seen as it is."""
+    (folder / "metadata").write_text("one another")  # ids of queries, in Spark's file of the checkpoint
+    side = SideFolder(folder, "route")
+    return Loop(side, scheme, parameters, W, ["string"], lambda told, plans: told, alpha=0.2, most=100, keep=keep)
+
+
+def progress(batch: int, query: str = "one") -> Any:
+    return SimpleNamespace(id=query, runId=query, batchId=batch, timestamp="now", durationMs={"triggerExecution": 7})
+
+
+def plan_of(folder: Path, version: int) -> Plan:
+    return Plan.load(folder / f"unskew/route/plans/{version:012d}.json")
+
+
+def test_the_plan_that_a_batch_used_can_be_loaded_with_the_names_of_its_keys(tmp_path: Path) -> None:
+    loop = loop_in(tmp_path)
+    for batch in range(PLANS_KEPT + 5):
+        loop.take(progress(batch), seen(4000, batch, hottest=batch % 20))
+    records = read_records(tmp_path, "route")
+    last = plan_of(tmp_path, records[-1].plan or 0)
+    assert [record.plan for record in records] == list(range(PLANS_KEPT + 5))
+    assert {hot.key for hot in last.hot_keys} <= set(WORDS)
+    assert last.hot_keys[0].key == records[-1].hot_keys[0]["key"]
+    assert len(list((tmp_path / "unskew/route/plans").iterdir())) == PLANS_KEPT
+
+
+def test_the_first_plan_has_the_schemes_own_seed(tmp_path: Path) -> None:
+    loop_in(tmp_path, "hash", seed=3)
+    assert plan_of(tmp_path, 0).cold_salt == 3
+
+
+def test_another_seed_after_a_restart_makes_another_plan(tmp_path: Path) -> None:
+    loop_in(tmp_path, "hash", seed=3).take(progress(0), seen(4000, 0, at_home=False))
+    loop_in(tmp_path, "hash", seed=5)
+    assert plan_of(tmp_path, 1).cold_salt == 5
+
+
+def test_what_is_at_home_may_be_known_of_some_batches_only(tmp_path: Path) -> None:
+    """A batch that found no plan has all keys at home; the others, with a seed, have none there."""
+    loop = loop_in(tmp_path, "pkg", seed=3)
+    with pytest.warns(UserWarning, match=r"^plan: batch 0 found .* damaged or missing"):
+        loop.take(progress(0), seen(500_000, -1))
+    for batch in (1, 2, 3):  # are so much smaller that 0 would have more rows at home than all of them together
+        loop.take(progress(batch), seen(4000, batch, hottest=batch, at_home=False))
+    assert [record.batch for record in read_records(tmp_path, "route")] == [0, 1, 2, 3]
+    assert plan_of(tmp_path, 4).hot_keys[0].key == "word-3"
+
+
+def test_a_plan_that_could_not_be_written_is_written_after_the_next_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, write = loop_in(tmp_path), SideFolder.write
+
+    def fail(folder: SideFolder, name: str, text: str) -> None:
+        if name == PLAN:
+            raise OSError("no space left")
+        write(folder, name, text)
+
+    monkeypatch.setattr(SideFolder, "write", fail)
+    with pytest.raises(OSError, match="no space left"):  # the listener makes a warning of it
+        loop.take(progress(0), seen(4000, 0))
+    monkeypatch.undo()
+    loop.take(progress(1), seen(4000, 0))
+    assert version_in((tmp_path / "unskew/route" / PLAN).read_text()) == 1
+    assert plan_of(tmp_path, 1).hot_keys[0].key == "word-0"
+
+
+def test_records_of_a_query_that_was_there_before_go(tmp_path: Path) -> None:
+    before = loop_in(tmp_path, keep=3)
+    for batch in range(900, 904):
+        before.take(progress(batch), seen(4000, batch - 900))
+    assert [record.batch for record in read_records(tmp_path, "route")] == [901, 902, 903]
+    anew = loop_in(tmp_path, keep=3)
+    for batch in range(2):
+        anew.take(progress(batch, "another"), seen(4000, 5))
+    assert [record.batch for record in read_records(tmp_path, "route")] == [0, 1]
+
+
+def test_what_was_counted_for_another_number_of_workers_is_left_out() -> None:
+    header = np.array([1], ">i4").tobytes() + np.array([40], ">i8").tobytes() + np.array([1, 8], ">i4").tobytes()
+    sketch = header + np.array([7, *[5] * 8], ">i8").tobytes()  # factor and cells, one per worker
+    counted = {"rows": 40, "counted": 40, "load": sketch, "code": 0, "top": [], "home": sketch, "names": []}
+    assert seen_in_load(counted, 8).load.tolist() == [5] * 8  # type: ignore[union-attr]
+    assert seen_in_load(counted, 9) == Seen(0, None)
+    assert seen_in_rows(counted, 8, 100).load.tolist() == [5] * 8  # type: ignore[union-attr]
+    assert seen_in_rows(counted, 9, 100) == Seen(0, None)
