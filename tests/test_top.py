@@ -126,6 +126,7 @@ def test_the_page_needs_nothing_from_outside_and_its_data_are_the_records(addres
     assert "prefers-color-scheme: dark" in page
     found = json.loads(urllib.request.urlopen(f"{address}/records.json").read())
     assert [record["max_over_mean"] for record in found["route"]] == [1.0, 2.8]
+    assert [len(record["load"]) for record in found["route"]] == [0, 4]  # only that of the last batch is drawn
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(f"{address}/etc/passwd")
 

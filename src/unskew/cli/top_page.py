@@ -58,12 +58,14 @@ const show = (found) => {
   const parts = [];
   for (const [name, records] of Object.entries(found)) {
     if (!records.length) continue;
-    const last = records[records.length - 1];
+    const last = records[records.length - 1], over = last.max_over_mean;
+    const plan = last.plan === null ? "online" : last.plan < 0 ? "no readable plan" : "plan " + last.plan;
     parts.push(make("h2", {}, name));
     parts.push(make("p", {id: `last-${name}`}, `batch ${last.batch}: ${last.rows.toLocaleString()} rows in ` +
-      `${last.seconds.toFixed(2)} s, ${last.scheme}, ${last.plan === null ? "online" : "plan " + last.plan}, ` +
-      `busiest over mean ${last.max_over_mean}`));
-    parts.push(figure(bars(last.load), "Rows per worker in the last batch; red: over 1.2 times the mean."));
+      `${last.seconds.toFixed(2)} s, ${last.scheme}, ${plan}, busiest over mean ${over === null ? "?" : over}`));
+    if (last.load.length) parts.push(
+      figure(bars(last.load), "Rows per worker in the last batch; red: over 1.2 times the mean."));
+    else parts.push(make("p", {}, "rows per worker: not counted"));
     parts.push(figure(history(records), "Busiest worker over the mean, batch by batch."));
     if (last.plan !== null) parts.push(table(["hot key", "share", "workers"], last.hot_keys.map(hot =>
       [hot.key ?? `(id ${hot.key_id})`, (100 * hot.share).toFixed(1) + " %", hot.workers])));
@@ -126,8 +128,12 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _records(folder: Path) -> str:
-    found = {name: read_records(folder, name)[-MOST_BATCHES:] for name in names_in(folder)}
-    return json.dumps({name: [json.loads(each.to_json()) for each in records] for name, records in found.items()})
+    """What the page draws: of all batches but the last without the rows of each worker, of which there may be many."""
+    found = {}
+    for name in names_in(folder):
+        records = [json.loads(each.to_json()) for each in read_records(folder, name)[-MOST_BATCHES:]]
+        found[name] = [record | {"load": []} for record in records[:-1]] + records[-1:]
+    return json.dumps(found)
 
 
 def _page(folder: Path, every: float) -> str:
