@@ -1,11 +1,12 @@
-"""unskew on Spark: the scheme's decisions as an ordinary salt column. The only package that imports pyspark.
+"""unskew on Spark: the scheme's decisions as an ordinary salt column.
 
     from unskew.spark import repartition
 
     balanced = repartition(df, "word", workers=64)
 
-Everything here takes and returns DataFrames or Columns, works with ``df.transform`` and with Spark Connect, and never
-changes a setting of the session.
+What routes rows takes a DataFrame and returns one, so it works with ``df.transform``; reports, plans and measurements
+are objects of their own. Everything works on Spark Connect unless its docstring says otherwise, and nothing changes a
+setting of the session. Only this package and ``unskew.apps`` import pyspark.
 """
 
 from unskew.spark.aggregate import aggregate
