@@ -178,14 +178,14 @@ def register(
         check_class(cls)
         half = (execute, hear_reply, message)
         kernels = _compiled(choose), _compiled(execute), _compiled(hear_reply)
-        entry = Registration(name, cls, kernels[0], paper, when, kernels[1], kernels[2], message)
+        registration = Registration(name, cls, kernels[0], paper, when, kernels[1], kernels[2], message)
         if any(can(cls, Conversing) != (each is not None) for each in half):
             raise InputError(
                 f"scheme: {name} needs the methods of Conversing, execute, hear_reply and message, or none of them"
             )
-        if execute is not None and entry.knows_cost:
+        if execute is not None and registration.knows_cost:
             raise InputError(f"scheme: {name} cannot both be told costs and have a worker half")
-        SCHEMES[name] = entry
+        SCHEMES[name] = registration
         if can(cls, Plannable):
             PLANNERS.add(name)
         return cls

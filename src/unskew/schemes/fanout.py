@@ -200,7 +200,7 @@ def _least_loaded(
 ) -> tuple[npt.NDArray[np.int64], float]:
     """The least loaded workers, as few as can take `count` tuples, and the level that these would fill them to.
 
-    The heap holds, for each worker, its load or a smaller former one: a stale entry is corrected when it comes up. The
+    The heap holds, for each worker, its load or a smaller former one: a stale load is corrected when it comes up. The
     chosen workers are taken from the heap.
     """
     chosen: list[int] = []
