@@ -79,12 +79,12 @@ def test_utilisation_can_be_how_full_the_queue_is():
     """9 and 2 tuples wait where 10 have room; both workers were equally at work."""
     workers, five = np.arange(2), np.array([5, 5])
     report = WorkerReport(workers, five, five, np.array([8.0, 8.0]), np.array([9, 2]), 10.0, 0.0)
-    for capacity, expected in ((0, [10, 10]), (10, [9, 11]), (11, [10, 10])):
-        source = router(2, queue_capacity=capacity)
+    for bound, expected in ((0, [10, 10]), (10, [9, 11]), (11, [10, 10])):
+        source = router(2, queue_bound=bound)
         source.observe(report)
         assert held(source) == expected
-    with pytest.raises(InputError, match=r"drain: must be False where queue_capacity is above 0, not with 10"):
-        make("cg", 2, drain=True, queue_capacity=10)
+    with pytest.raises(InputError, match=r"drain: must be False where queue_bound is above 0, not with 10"):
+        make("cg", 2, drain=True, queue_bound=10)
 
 
 def test_another_seed_is_another_set_of_hash_functions():

@@ -14,7 +14,7 @@ tuples go elsewhere, and partial results are merged as with `pkg`.
 
 Choices made here:
 - Utilisation is what came over what the worker could have executed; with `drain`, the share of time spent at work; with
-  `queue_capacity`, the tuples at the worker over that number.
+  `queue_bound`, the tuples at the worker over that number.
 - A source hears only from workers that executed a tuple of it in the window, in the order of their indices.
 - The virtual worker that came last is the first to go.
 - `seed` picks another set of functions: the candidates from number 65,536 * seed on.
@@ -109,7 +109,7 @@ class ConsistentGrouping(NamedTuple):
         equal arcs (the paper's CH), instead of to another candidate.
     patient
         True: a wish stays in its queue until it is served, or until the worker asks for the opposite.
-    queue_capacity
+    queue_bound
         Above 0: utilisation is the number of tuples at the worker over this one, where workers tell how long their
         queues are.
 
@@ -141,14 +141,14 @@ class ConsistentGrouping(NamedTuple):
     seed: int = 0
     ring: bool = False
     patient: bool = False
-    queue_capacity: int = 0
+    queue_bound: int = 0
 
     def check(self) -> None:
         require_integer("virtual", self.virtual, 1, MOST_VIRTUAL)
         require_integer("total", self.total, 0, MOST_VIRTUAL)
         require_integer("workers", self.workers, 1, self.total or MOST_VIRTUAL // self.virtual)
         require_integer("seed", self.seed, 0, MOST_SEEDS - 1)
-        require_integer("queue_capacity", self.queue_capacity, 0, MOST_TUPLES)
+        require_integer("queue_bound", self.queue_bound, 0, MOST_TUPLES)
         require_number("epsilon", self.epsilon, "a number from 0 on, or inf", 0.0, np.inf)
         require_number("idle", self.idle, "a utilisation from 0 on", 0.0, np.inf)
         require_number("busy", self.busy, f"a utilisation from idle ({self.idle}) on, or inf", self.idle, np.inf)
@@ -157,8 +157,8 @@ class ConsistentGrouping(NamedTuple):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise InputError(f"{name}: must be True or False, not {value!r}")
-        if self.drain and self.queue_capacity:
-            raise InputError(f"drain: must be False where queue_capacity is above 0, not with {self.queue_capacity}")
+        if self.drain and self.queue_bound:
+            raise InputError(f"drain: must be False where queue_bound is above 0, not with {self.queue_bound}")
 
     @property
     def report_every(self) -> float:
@@ -218,8 +218,8 @@ class ConsistentGrouping(NamedTuple):
             _hand_over(state, busy[:pairs], idle[:pairs])
 
     def _utilisation(self, report: WorkerReport) -> npt.NDArray[np.float64]:
-        if self.queue_capacity:
-            return report.waiting / self.queue_capacity
+        if self.queue_bound:
+            return report.waiting / self.queue_bound
         at_work = report.busy / report.seconds
         return at_work if self.drain else at_work * (report.came / np.maximum(report.tuples, 1))
 

@@ -31,7 +31,7 @@ from unskew.spark.routing import repartition, salted
 from unskew.spark.serving import Served as Served
 from unskew.spark.serving import place_at as place_at
 from unskew.spark.serving import place_whole_keys as place_whole_keys
-from unskew.spark.serving import require_slots as require_slots
+from unskew.spark.serving import require_task_threads as require_task_threads
 from unskew.spark.serving import serve as serve
 from unskew.spark.serving import serve_timed as serve_timed
 from unskew.spark.serving import source_rows as source_rows
