@@ -495,7 +495,7 @@ def test_where_idle_time_counts_no_worker_gets_a_burst_to_catch_up():
 def test_workers_that_come_before_any_table_did_are_waited_for():
     router = Router(Posg(2, **SMALL))
     router.hear(0, matrices_of(router.scheme, zipf(50, 9), np.ones(50)))
-    router.workers_changed([0, 1, 7])
+    router.change_workers([0, 1, 7])
     assert router.route(zipf(6, 3)).tolist() == [0, 1, 2, 0, 1, 2]
     assert router.state.mean.tolist() == [1.0, -1.0, -1.0]
 

@@ -99,7 +99,7 @@ class Report:
         if self.advice.mode != lookup(self.advice.scheme).modes[0]:
             how += f', mode="{self.advice.mode}"'
         if self.for_ == "stateful":
-            return f"from unskew.spark import salted\n\nrouted = salted(df, {keys}, {how})"
+            return f"from unskew.spark import add_salt\n\nrouted = add_salt(df, {keys}, {how})"
         return (
             f"from unskew.spark import apply_split\n\nresult = apply_split(df, {keys}, partial, merge, schema, {how})"
         )

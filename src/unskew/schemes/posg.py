@@ -36,7 +36,7 @@ from unskew.checks import require, require_integer, require_number
 from unskew.errors import InputError
 from unskew.hashing import universal, universal_functions
 from unskew.kernels import inlined, kernel
-from unskew.least import Blocks, changed, check_blocks, look_anew, new_blocks, smallest_of
+from unskew.least import Blocks, check_blocks, look_anew, new_blocks, smallest_of, update_block
 from unskew.members import Names, carried_over
 from unskew.registry import register
 from unskew.schemes.posg_worker import (
@@ -100,7 +100,7 @@ def choose(scheme, state, key, now):
         state.estimated[worker] += _estimate(scheme, state, worker, key, USUAL_ROWS)
     else:
         state.estimated[worker] += _estimate(scheme, state, worker, key, scheme.rows)
-    changed(state.least, state.estimated, worker)
+    update_block(state.least, state.estimated, worker)
     if phase != SEND_ALL:
         return worker, 0
     state.asked[worker] = state.estimated[worker]

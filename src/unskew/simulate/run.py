@@ -243,7 +243,7 @@ class Run:
         """Tell all routers who is there after `event`."""
         try:
             for router in (*self._routers, *([] if self._oracle is None else [self._oracle])):
-                router.workers_changed(self._crew.names)
+                router.change_workers(self._crew.names)
         except InputError as error:
             name, workers = registration_of(self._scheme).name, len(self._crew.names)
             raise InputError(f"event: {event.brief}: {name} cannot go on with {workers:,} workers: {error}") from None

@@ -13,7 +13,7 @@ from unskew.spark.aggregate import aggregate
 from unskew.spark.apply_split import apply_split
 from unskew.spark.apply_whole import apply_whole
 from unskew.spark.background import run_watched as run_watched  # this and the others "as": for unskew's own commands
-from unskew.spark.balance import Balance, balance
+from unskew.spark.balance import Balance, measure_balance
 from unskew.spark.conversation import Conversation, Heard
 from unskew.spark.cost import cost_report
 from unskew.spark.counting import Decay
@@ -27,7 +27,7 @@ from unskew.spark.map_balanced import map_balanced
 from unskew.spark.planning import plan_for
 from unskew.spark.rebalance import Rebalanced, rebalance
 from unskew.spark.route import SALT
-from unskew.spark.routing import repartition, salted
+from unskew.spark.routing import add_salt, repartition
 from unskew.spark.serving import Served as Served
 from unskew.spark.serving import place_at as place_at
 from unskew.spark.serving import place_whole_keys as place_whole_keys
@@ -57,17 +57,17 @@ __all__ = [
     "LearnedCosts",
     "Rebalanced",
     "Watch",
+    "add_salt",
     "aggregate",
     "apply_split",
     "apply_whole",
-    "balance",
     "cost_report",
     "key_id",
     "map_balanced",
+    "measure_balance",
     "plan_for",
     "rebalance",
     "repartition",
-    "salted",
     "skew_report",
     "watch",
 ]

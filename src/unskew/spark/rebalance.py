@@ -153,7 +153,7 @@ def rebalance(
     counted = source if isinstance(source, Frequencies) else count_keys(source, keys, workers)
     like = PartitionFunction(1, cold="arcs") if old is None else old
     hashed = replace(like, members=workers, key_ids=NO_KEYS, placed=NO_WORKERS)
-    load = None if isinstance(source, Frequencies) else _load(source, keys, hashed)
+    load = None if isinstance(source, Frequencies) else _count_rows(source, keys, hashed)
     if old is None:
         new = place_whole(workers, counted, cold="arcs", cold_load=load)
     elif objective is None:
@@ -164,8 +164,8 @@ def rebalance(
     found = moves(new if old is None else old, new, counted.merged(), objective)
     before = after = moved = None
     if not isinstance(source, Frequencies):
-        found = _named(source, keys, found, workers)
-        before, after, moved = _compared(source, keys, new if old is None else old, new)
+        found = _fetch_key_names(source, keys, found, workers)
+        before, after, moved = _compare(source, keys, new if old is None else old, new)
     plan: Plan | PartitionFunction = new
     if isinstance(previous, Plan):
         plan = new.to_plan(counted.merged())
@@ -178,14 +178,14 @@ def _of_columns(plan: Plan, df: DataFrame, keys: str | Sequence[str]) -> Plan:
     return Plan(plan.scheme, plan.workers, plan.hot_keys, plan.cold_salt, plan.predicted_load, described_keys(df, keys))
 
 
-def _load(df: DataFrame, keys: str | Sequence[str], function: PartitionFunction) -> list[int]:
+def _count_rows(df: DataFrame, keys: str | Sequence[str], function: PartitionFunction) -> list[int]:
     """Rows of each worker by the hash of a function alone. One native pass."""
     worker = cold_worker(key_columns(df, keys), function).alias("worker")
     rows = {row["worker"]: row["count"] for row in df.groupBy(worker).count().collect()}
     return [rows.get(worker, 0) for worker in range(function.workers)]
 
 
-def _compared(
+def _compare(
     df: DataFrame, keys: str | Sequence[str], old: PartitionFunction, new: PartitionFunction
 ) -> tuple[Balance, Balance, int]:
     """Rows of each worker by two functions, and how many rows change their worker. One native pass."""
@@ -200,7 +200,7 @@ def _compared(
     return Balance(tuple(loads[0])), Balance(tuple(loads[1])), moved
 
 
-def _named(df: DataFrame, keys: str | Sequence[str], found: Moves, workers: int) -> Moves:
+def _fetch_key_names(df: DataFrame, keys: str | Sequence[str], found: Moves, workers: int) -> Moves:
     """The moves with the values of their keys as text. One native pass, where anything moves."""
     if not len(found):
         return found
