@@ -10,6 +10,7 @@ places were edited is refused: its places would lead anywhere.
 """
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -19,13 +20,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.checks import is_integer, is_number, require, require_number
+from unskew.checks import MOST_WORKERS, is_integer, is_number, require, require_integer, require_number
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids, salt_for
 from unskew.kernels import allocating_kernel
 from unskew.writing import whole_file
 
 FORMAT = 2  # of plan files
+SALTS = -(2**31), 2**31 - 1  # Spark's int
 HEAD = 10  # a key is hot from a share of 1/(HEAD * workers) on: smaller ones even out
 FEW, MOST_IN_ONE_PASS = 8, 65_536  # workers of a key that are looked up together; workers in all
 MOST_HOT_KEYS = 2_000  # that a plan looks at; a larger table costs more in the shuffle than it balances
@@ -86,16 +88,21 @@ class Plan:
     key_columns: tuple[KeyColumn, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _is_integer(self.workers, 1, 2**31 - 1):
-            raise InputError(f"plan: workers must be an integer from 1 to 2147483647, not {self.workers!r}")
-        salts = [self.cold_salt, *(salt for hot in self.hot_keys for salt in hot.salts)]
-        if not all(_is_integer(salt, -(2**31), 2**31 - 1) for salt in salts):
-            raise InputError("plan: every salt must be an integer that fits Spark's int")
-        if not all(hot.salts for hot in self.hot_keys):
-            raise InputError("plan: every hot key needs at least one salt")
-        ids = {hot.key_id for hot in self.hot_keys}
-        if len(ids) < len(self.hot_keys) or not all(_is_integer(key, 0, 2**64 - 1) for key in ids):
-            raise InputError("plan: the hot keys' ids must be distinct 64-bit numbers")
+        require_integer("plan.workers", self.workers, 1, MOST_WORKERS)
+        require_integer("plan.cold_salt", self.cold_salt, *SALTS)
+        for hot in self.hot_keys:
+            require_integer("plan.key_id", hot.key_id, 0, 2**64 - 1)
+            if not hot.salts:
+                raise InputError(f"plan: key {_shown(hot)} must have at least one salt, not none")
+            for salt in hot.salts:
+                if not is_integer(salt, *SALTS):
+                    raise InputError(
+                        f"plan: the salts of key {_shown(hot)} must be integers from -2**31 to 2**31 - 1, not {salt!r}"
+                    )
+        ids = Counter(hot.key_id for hot in self.hot_keys)
+        if len(ids) < len(self.hot_keys):
+            (key_id, times) = ids.most_common(1)[0]
+            raise InputError(f"plan: every hot key must be there once, but {key_id:016x} is there {times} times")
         for hot in self.hot_keys:
             if not is_number(hot.share, 0.0, 1.0):
                 raise InputError(
@@ -104,8 +111,9 @@ class Plan:
         if len(self.predicted_load) not in (0, self.workers):
             rule = f"one number per worker ({self.workers}) or none"
             raise InputError(f"plan: predicted_load must have {rule}, not {len(self.predicted_load)}")
-        if not all(is_number(load, 0.0, np.nextafter(1.0, 2.0)) for load in self.predicted_load):
-            raise InputError("plan: predicted_load must be shares, numbers from 0 to 1")
+        for load in self.predicted_load:
+            if not is_number(load, 0.0, np.nextafter(1.0, 2.0)):
+                raise InputError(f"plan: predicted_load must be shares, numbers from 0 to 1, not {load!r}")
 
     def workers_of(self, hot: HotKey) -> list[int]:
         """The worker of each place of a hot key."""
@@ -141,7 +149,8 @@ class Plan:
                 "cold_salt": self.cold_salt,
                 "predicted_load": self.predicted_load,
                 "hot_keys": hot_keys,
-            }
+            },
+            default=lambda number: number.item(),  # numpy's
         )
 
     @classmethod
@@ -206,10 +215,6 @@ class Plan:
 
 def _shown(hot: HotKey) -> str:
     return repr(hot.key) if hot.key else f"{hot.key_id:016x}"
-
-
-def _is_integer(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and is_integer(value, least, most)  # not numpy's: a plan is written as JSON
 
 
 def require_sample(sample: float | None) -> None:

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import require_integer, require_number
+from unskew.checks import require_bool, require_integer, require_number
 from unskew.errors import InputError
 from unskew.hashing import candidate
 from unskew.kernels import kernel
@@ -154,9 +154,7 @@ class ConsistentGrouping(NamedTuple):
         require_number("busy", self.busy, f"a utilisation from idle ({self.idle}) on, or inf", self.idle, np.inf)
         require_number("window", self.window, "seconds from 1e-09 to 1e+12", 1e-9, 1e12)
         for name in ("keyed", "drain", "probe_capacity", "ring", "patient"):
-            value = getattr(self, name)
-            if not isinstance(value, bool | np.bool_):
-                raise InputError(f"{name}: must be True or False, not {value!r}")
+            require_bool(name, getattr(self, name))
         if self.drain and self.queue_bound:
             raise InputError(f"drain: must be False where queue_bound is above 0, not with {self.queue_bound}")
 
@@ -182,15 +180,20 @@ class ConsistentGrouping(NamedTuple):
         if len(outside):
             raise InputError(f"holder: must be workers from 0 to {self.workers - 1}, not {outside[0]}")
         held = np.bincount(state.holder, minlength=self.workers)
-        if held.min() == 0 or (state.asks < 0)[held == 1].any():
-            raise InputError(
-                "holder, asks: each worker must hold a virtual worker, and one that has no other must not ask for less"
-            )
+        if held.min() == 0:
+            raise InputError(f"holder: each worker must hold a virtual worker, and worker {held.argmin()} holds none")
+        greedy = np.flatnonzero((state.asks < 0) & (held == 1))
+        if len(greedy):
+            last_one = f"worker {greedy[0]} holds one virtual worker, which it keeps"
+            raise InputError(f"asks: must be 0 or more where {last_one}, not {state.asks[greedy[0]]}")
+        for name in ("came", "overloaded"):
+            least = getattr(state, name).min()
+            if least < 0:
+                raise InputError(f"{name}: must be from 0 on, not {least}")
         highest = np.array([max(state.asks.max(), -state.asks.min()), state.came.max(), state.overloaded.max()])
-        least = min(state.came.min(), state.overloaded.min())
-        if least < 0 or (highest > state.last).any() or state.last.max() > MOST_TUPLES:
-            rule = f"must be from {highest.tolist()} (the highest asks, came, overloaded) to {MOST_TUPLES}"
-            raise InputError(f"last: {rule}, not {state.last.tolist()}; came and overloaded: from 0 on, not {least}")
+        if (highest > state.last).any() or state.last.max() > MOST_TUPLES:
+            rule = f"must be from {highest.tolist()} (the highest of asks, came and overloaded) to {MOST_TUPLES}"
+            raise InputError(f"last: {rule}, not {state.last.tolist()}")
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Queue the wishes of the workers, and pair them."""

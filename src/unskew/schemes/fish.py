@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import require_integer, require_number
+from unskew.checks import require_bool, require_integer, require_number
 from unskew.errors import InputError
 from unskew.filling import plan_over
 from unskew.hashing import candidate
@@ -223,8 +223,7 @@ class Fish(NamedTuple):
         require_number("theta", self.theta, "0 for 1/(4 workers), or a share up to 1", 0.0, 1.0)
         require_number("interval", self.interval, "seconds from 1e-09 on, or inf", 1e-9, np.inf)
         for name in ("whole_epoch", "solver"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise InputError(f"{name}: must be True or False, not {getattr(self, name)!r}")
+            require_bool(name, getattr(self, name))
 
     @property
     def report_every(self) -> float:
@@ -252,14 +251,19 @@ class Fish(NamedTuple):
         check_sketch("sketch", state.sketch)
         if self.virtual_nodes:
             check_ring("ring", state.ring, self.workers)
-        if not (np.isfinite(state.backlog) & (state.backlog >= 0) & np.isfinite(state.pace) & (state.pace > 0)).all():
-            raise InputError("backlog, pace: must be finite numbers from 0 on, pace above 0")
+        for name, rule, holds in (
+            ("backlog", "from 0 on", state.backlog >= 0),
+            ("pace", "above 0", state.pace > 0),
+            ("top", "from 0 on", state.top >= 0),
+        ):
+            numbers = getattr(state, name)
+            wrong = numbers[~(np.isfinite(numbers) & holds)]
+            if len(wrong):
+                raise InputError(f"{name}: must be finite numbers {rule}, not {wrong[0]}")
         require_integer("choices", int(state.choices[0]), 1, max(TAIL, self.workers))
-        if not 0 <= state.in_epoch[0] <= self.epoch or not 0 <= state.top[0] < np.inf or np.isnan(state.clock).any():
-            raise InputError(
-                f"in_epoch, top, clock: must be from 0 to {self.epoch}, a finite number from 0 on, and times, not "
-                f"{state.in_epoch[0]}, {state.top[0]}, {state.clock.tolist()}"
-            )
+        require_integer("in_epoch", int(state.in_epoch[0]), 0, self.epoch)
+        if np.isnan(state.clock).any():
+            raise InputError(f"clock: must be two times, not {state.clock.tolist()}")
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Take P_w from each worker that has done something; the others are taken as the mean of those known."""

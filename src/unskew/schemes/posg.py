@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import require, require_integer, require_number
+from unskew.checks import require_bool, require_integer, require_number
 from unskew.errors import InputError
 from unskew.hashing import universal, universal_functions
 from unskew.kernels import inlined, kernel
@@ -200,7 +200,7 @@ class Posg(NamedTuple):
         require_integer("window", self.window, 1, 2**53)
         require_number("tolerance", self.tolerance, "a number from 0 to 1e9", 0.0, 1e9)
         require_integer("seed", self.seed, 0, MOST_SEED)
-        require("count_idle", self.count_idle, "True or False", isinstance(self.count_idle, bool))
+        require_bool("count_idle", self.count_idle)
 
     def new_state(self) -> State:
         tables = (self.workers, self.rows, self.columns)
