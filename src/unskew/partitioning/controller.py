@@ -32,6 +32,15 @@ RAREST = 10  # times the error: rarer keys are not tracked, since their counts s
 class Adaptation(NamedTuple):
     """A new function, and what has to be moved before it decides.
 
+    Attributes
+    ----------
+    before, after
+        The function that decided so far, and the one that decides from now on.
+    moves
+        The keys whose state must be moved.
+    why
+        What made it necessary, in words.
+
     Examples
     --------
     >>> from unskew import key_ids

@@ -36,6 +36,15 @@ MEASURED = StructType(
 class Balance:
     """Rows per worker, as `measure_balance` found them. Prints, also in notebooks; has `plot`, and `to_dict` for JSON.
 
+    Attributes
+    ----------
+    rows
+        Of each worker.
+    planned
+        Rows per worker that the plan predicted; empty where there is no prediction.
+    seconds
+        What each worker took for its rows; empty if not timed.
+
     Examples
     --------
     >>> from unskew.spark import Balance
@@ -44,8 +53,8 @@ class Balance:
     """
 
     rows: tuple[int, ...]
-    planned: tuple[float, ...] = ()  # rows per worker that the plan predicted; empty where there is no prediction
-    seconds: tuple[float, ...] = ()  # that each worker took for its rows; empty if not timed
+    planned: tuple[float, ...] = ()
+    seconds: tuple[float, ...] = ()
 
     @property
     def max_over_mean(self) -> float:

@@ -37,6 +37,17 @@ from unskew.spark.planning import require_plan_of
 class Rebalanced:
     """What `rebalance` found. Give `plan` to `apply_whole`, and keep it as the next `previous`.
 
+    Attributes
+    ----------
+    plan
+        The new placement, of the same kind as the one before.
+    moves
+        Of the keys that were counted: key, from, to and state.
+    before, after
+        Rows per worker by the placement before and by the new one; None where they are not known.
+    rows_moved
+        Rows of all keys that change their worker, counted or not; None where it is not known.
+
     Examples
     --------
     >>> from unskew import Frequencies, key_ids
@@ -47,11 +58,11 @@ class Rebalanced:
     (2, 0)
     """
 
-    plan: Plan | PartitionFunction  # of the same kind as the one before
-    moves: Moves  # of the keys that were counted: key, from, to and state
-    before: Balance | None = field(default=None)  # rows per worker, by the plan before; None where it is not known
-    after: Balance | None = field(default=None)  # rows per worker, by the new plan
-    rows_moved: int | None = None  # rows of all keys that change their worker, counted or not
+    plan: Plan | PartitionFunction
+    moves: Moves
+    before: Balance | None = field(default=None)
+    after: Balance | None = field(default=None)
+    rows_moved: int | None = None
 
     @property
     def cost(self) -> float:
