@@ -9,18 +9,9 @@ Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous cluster
 3. A source keeps two queues of such wishes, first come first served. While both have someone, the first busy worker
    hands one virtual worker to the first idle one (pairing). A worker keeps its last virtual worker.
 
-So fast workers come to hold more virtual workers, and nobody needs to know a speed. No tuple migrates: only later
-tuples go elsewhere, and partial results are merged as with `pkg`.
-
-Choices made here:
-- Utilisation is what came over what the worker could have executed; with `drain`, the share of time spent at work; with
-  `queue_bound`, the tuples at the worker over that number.
-- A source hears only from workers that executed a tuple of it in the window, in the order of their indices.
-- The virtual worker that came last is the first to go.
-- `seed` picks another set of functions: the candidates from number 65,536 * seed on.
-- When workers come and go, the number of virtual workers stays, and as few as possible change hands.
-
-State: 20 bytes per virtual worker, 16 per worker. Each choice with its measured effect: docs/schemes/cg.md.
+Fast workers come to hold more virtual workers. No tuple migrates: only later tuples go elsewhere, and partial results
+are merged as with `pkg`. What utilisation is, who is heard, in which order wishes are served, which virtual worker goes
+first, and what a change of workers does are choices of ours: docs/schemes/cg.md has each, with its measured effect.
 """
 
 from typing import NamedTuple

@@ -9,16 +9,9 @@ Paper: Huang, "Efficient time-evolving stream processing at scale" (FISH), secti
 - Algorithm 3 sends the tuple to the candidate with the shortest waiting time C_w * P_w: tuples that it has not yet
   processed, times seconds per tuple. Workers report P_w every T seconds.
 
-Choices made here:
-- f_k counts the present tuple. It is a share of what the counters sum to, but of at least N_epoch (`whole_epoch`).
-- d is rounded down. d_min is 2. M_k is forgotten with the counter of the key.
-- With d = W the workers are tried in the order of their indices, else in that of the ring; the first of equals wins.
-- A tuple is counted once in C_w. What is drained is the time that really elapsed; nothing before the first report.
-- A worker that has not reported is taken as the mean of those that have.
-- With more than about 100 workers use ``epoch=16 * W, counters=16 * W``: the paper's defaults are too small.
-
-State: up to 92 bytes per counter, and 1.6 to 2.1 kB per worker with 128 virtual nodes. A tuple costs a step for each
-candidate. Each choice with its reason and its measured effect: docs/schemes/fish.md.
+With d = W workers are tried in the order of their indices, else in that of the ring; the first of equals wins. What a
+share is, when M_k is forgotten, what is drained and when, and larger epochs for many workers (the paper's defaults are
+too small) are choices of ours: docs/schemes/fish.md has each, with its reason and its measured effect.
 """
 
 from collections.abc import Sequence
