@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds
 from unskew.members import Names
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.worker_report import WorkerReport
 
 Times = npt.NDArray[np.float64]  # seconds

@@ -16,8 +16,8 @@ from unskew.cli.choosing import make_schemes
 from unskew.cli.output import console, notes, print_json, progress_bar
 from unskew.contract import Conversing, Listening, Scheme, Times, can
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.key_columns import key_ids
-from unskew.plan import Frequencies
 from unskew.registry import registration_of
 from unskew.simulate import count_keys
 from unskew.simulate.simulator import Progress

@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds
 from unskew.members import Names
 from unskew.partitioning.function import PartitionFunction
 from unskew.partitioning.objective import Objective
-from unskew.plan import Frequencies
 
 Amounts = npt.NDArray[np.float64]
 

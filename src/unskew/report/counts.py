@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.frequencies import MOST_HOT_KEYS, Frequencies
 from unskew.hashing import KeyIds
-from unskew.plan import MOST_HOT_KEYS, Frequencies
 
 TOP = MOST_HOT_KEYS  # keys that are known one by one: all that a plan can split
 FEWEST_TO_FIT = 3  # keys

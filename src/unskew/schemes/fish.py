@@ -23,10 +23,11 @@ import numpy.typing as npt
 from unskew.checks import require_bool, require_integer, require_number
 from unskew.errors import InputError
 from unskew.filling import plan_over
+from unskew.frequencies import Frequencies
 from unskew.hashing import candidate
 from unskew.kernels import allocating_kernel, kernel
 from unskew.members import Names, carried_over
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.registry import register
 from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, first_workers, new_ring, next_worker, start_walk
 from unskew.schemes.d_choices import EPSILON, fan_out

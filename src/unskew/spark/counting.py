@@ -13,7 +13,8 @@ from pyspark.sql.types import DateType, NumericType, TimestampNTZType, Timestamp
 
 from unskew.checks import is_number
 from unskew.errors import InputError
-from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
+from unskew.frequencies import MOST_HOT_KEYS, Frequencies
+from unskew.plan import Plan
 from unskew.spark.frames import column, count_of
 from unskew.spark.keys import key_columns, key_id, partition_of, shown_key
 from unskew.spark.worker_counts import MOST_COUNTED, count_numbers, load_in, number_of

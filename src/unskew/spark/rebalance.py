@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 
 from unskew.checks import require_integer
 from unskew.errors import InputError, InputTypeError
+from unskew.frequencies import Frequencies
 from unskew.partitioning import (
     ALGORITHMS,
     Moves,
@@ -23,7 +24,7 @@ from unskew.partitioning import (
 )
 from unskew.partitioning.construction import DEFAULT
 from unskew.partitioning.function import NO_KEYS, NO_WORKERS, PLANNER
-from unskew.plan import Frequencies, HotKey, Plan
+from unskew.plan import HotKey, Plan
 from unskew.spark.balance import Balance
 from unskew.spark.cost_dealing import MOST_WORKERS
 from unskew.spark.counting import count_keys, fetch_names
