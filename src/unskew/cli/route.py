@@ -22,7 +22,8 @@ from unskew.registry import registration_of
 from unskew.simulate import count_keys
 from unskew.simulate.simulator import Progress
 from unskew.streams import CHUNK, File
-from unskew.streams.files import TABLES, keys_of, kind_of, seconds, table_batches, table_columns
+from unskew.streams.files import TABLES, keys_of, kind_of, table_batches, table_columns
+from unskew.streams.times_and_costs import seconds
 from unskew.writing import check_can_write, whole_file
 
 ADDED = ("worker", "salt")
