@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_posg
-from samples import ids, uniform, zipf
+from samples import estimates, ids, uniform, zipf
 from test_simulate import Given
 from unskew import FullKnowledge, InputError, Posg, Router, make
 from unskew.contract import Reply
@@ -16,7 +16,7 @@ from unskew.hashing import universal
 from unskew.schemes.posg import RUN, SEND_ALL, WAIT_ALL, Matrices
 from unskew.schemes.shuffle import share_of_round
 from unskew.simulate import Queues, simulate
-from unskew.sketches.count_min import add_all, estimates, new_sketch
+from unskew.sketches.count_min import add_all, new_sketch
 from unskew.streams import Costed
 from unskew.worker_half import WorkerHalf
 
