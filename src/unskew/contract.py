@@ -88,7 +88,7 @@ class Listening(Protocol):
 
     @property
     def report_every(self) -> float:
-        """Seconds from one report to the next."""
+        """Seconds from one worker report to the next."""
 
     def observe(self, state: Any, report: WorkerReport) -> None:
         """Take in what workers report, by changing the state's arrays in place."""

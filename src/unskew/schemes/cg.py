@@ -40,8 +40,8 @@ class State(NamedTuple):
     holder: npt.NDArray[np.int32]  # [virtual workers] the worker that has it
     came: Counts  # [virtual workers] number of the change that brought it there; 0 from the start
     asks: Counts  # [workers] place in the queue of idle workers; negative: in that of busy ones; 0: in none
-    overloaded: Counts  # [workers] number of the last report in which it was over `busy`; 0: in none
-    last: Counts  # [3] the last place given in the queues, the number of the last change of holders, of the last report
+    overloaded: Counts  # [workers] number of the last worker report in which it was over `busy`; 0: in none
+    last: Counts  # [3] last place given in the queues, number of the last change of holders, of the last worker report
 
 
 @kernel

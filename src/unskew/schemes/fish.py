@@ -177,7 +177,7 @@ class Fish(NamedTuple):
     least
         d_min, the fewest candidates of a hot key; W lets every hot key go anywhere, as W-Choices does.
     interval
-        T, the seconds between two reports of the workers; inf ignores them.
+        T, the seconds between two worker reports; inf ignores them.
     virtual_nodes
         How many nodes each worker has on the ring; 0 hashes modulo W instead.
     whole_epoch

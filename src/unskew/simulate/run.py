@@ -126,7 +126,7 @@ class Run:
     def take(self, chunk: Tuples, rows: Rows | None, keys: int) -> None:
         """The way of a chunk; `rows` are the numbers of its keys among the `keys` seen so far.
 
-        The chunk is cut where something is due that routers or workers notice: a report, an event, a probe. Each part
+        The chunk is cut where something is due that routers or workers notice: worker report, event or probe. Each part
         is routed as a whole. Its tuples then arrive at their workers in pieces that end where a sample is due: samples
         change nothing, so routers need not stop for them (there may be thousands of routers).
         """
