@@ -21,8 +21,8 @@ from rich.table import Table
 
 from timing import console
 from unskew import Frequencies, Plan, Router, follow_plan, key_ids, make, make_plan
+from unskew.frequencies import MOST_HOT_KEYS
 from unskew.hashing import KeyIds
-from unskew.plan import MOST_HOT_KEYS
 from unskew.streams import File, Stream, Zipf
 
 KEYS, TUPLES = 100_000, 5_000_000

@@ -27,7 +27,7 @@ from rich.table import Table
 
 from timing import console
 from unskew.partitioning import PartitionFunction
-from unskew.spark import apply_split, apply_whole, balance, rebalance
+from unskew.spark import apply_split, apply_whole, measure_balance, rebalance
 from unskew.spark.cost_dealing import CostDealing
 from unskew.spark.local import local_spark
 from unskew.spark.placing import worker_of
@@ -85,7 +85,7 @@ def main(rows: int = 200_000, rounds: int = 3) -> None:
                 started = time.perf_counter()
                 assert job().agg(F.sum("n")).first()[0] == rows
                 seconds.append(time.perf_counter() - started)
-            ratio = "-" if placed is None else f"{balance(placed).max_over_mean:.2f}"
+            ratio = "-" if placed is None else f"{measure_balance(placed).max_over_mean:.2f}"
             shown = " ".join(f"{each:.1f}" for each in sorted(seconds))
             console.print(f"  {name}: longest / mean task {ratio}, wall {shown} s")
 

@@ -215,7 +215,7 @@ class Run:
             if what == "crash":
                 worker.lost, worker.queue = len(worker.queue), []
         for router in self.routers:
-            router.workers_changed(self.members)
+            router.change_workers(self.members)
         self.since, self.cost_since = Counter(), Counter()
 
     def end_window(self, when):

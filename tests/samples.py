@@ -7,6 +7,8 @@ import pytest
 from hypothesis import strategies as st
 
 from unskew import SCHEMES, InputError, key_ids, make
+from unskew.kernels import allocating_kernel
+from unskew.sketches.count_min import estimate
 
 
 def ids(numbers):
@@ -69,3 +71,12 @@ def widest(name, workers=1_000_000):
     except InputError as refusal:
         most = re.fullmatch(rf"workers: must be an integer from 1 to (\d+), not {workers}", str(refusal))
         return scheme_for(name, int(most[1]), np.empty(0, np.uint64))
+
+
+@allocating_kernel
+def estimates(sketch, keys):
+    """What a count-min sketch says of each key."""
+    found = np.empty(len(keys))
+    for i in range(len(keys)):
+        found[i] = estimate(sketch, keys[i])
+    return found

@@ -182,3 +182,20 @@ def test_a_worker_half_needs_its_kernel_and_its_methods():
     with pytest.raises(InputError, match="cannot both be told costs and have a worker half"):
         register("odd", choose=choose_by_cost, **half, paper="", when="")(with_members(**methods))
     assert "odd" not in SCHEMES
+
+
+@pytest.mark.parametrize(
+    ("choose", "found"),
+    [
+        (lambda scheme, state, key, time: 0, "scheme, state, key, time"),
+        (lambda scheme, state, key, now, weight: 0, "scheme, state, key, now, weight"),
+        (lambda scheme, state, now, key: 0, "scheme, state, now, key"),
+        (lambda: 0, "none"),
+    ],
+)
+def test_a_kernel_has_the_parameters_that_it_is_called_with(choose, found):
+    """Five of any name once meant that it is told costs."""
+    rule = "must be scheme, state, key, now and, if it is told costs, cost"
+    with pytest.raises(InputError, match=f"^scheme: the parameters of odd's choose {rule}, not {found}$"):
+        register("odd", choose=choose, paper="", when="")(Good)
+    assert "odd" not in SCHEMES

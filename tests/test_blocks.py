@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unskew import FullKnowledge, InputError, Router
-from unskew.least import changed, check_blocks, look_anew, new_blocks, smallest_of
+from unskew.least import check_blocks, look_anew, new_blocks, smallest_of, update_block
 
 NUMBERS = st.sampled_from([-1.5, 0.0, 0.5, 1.0, 1e300])
 
@@ -21,7 +21,7 @@ def test_the_smallest_is_found_whatever_changes_and_the_first_of_equals(numbers,
     assert smallest_of(blocks) == values.argmin()
     for position, number in changes:
         values[position % len(values)] = number
-        changed(blocks, values, position % len(values))
+        update_block(blocks, values, position % len(values))
         assert smallest_of(blocks) == values.argmin()
     values[:] = -values
     look_anew(blocks, values)

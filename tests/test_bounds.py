@@ -85,7 +85,7 @@ def test_workers_come_and_go(name):
     router = Router(make(name, 5))
     router.route(stream)
     sent = dict(enumerate(router.state.sent.tolist()))
-    router.workers_changed([4, 9, 0, 1])
+    router.change_workers([4, 9, 0, 1])
     least = min(sent[worker] for worker in (4, 0, 1))
     assert router.state.sent.tolist() == [sent[4], least, sent[0], sent[1]]
     assert router.state.total[0] == router.state.sent.sum()
@@ -96,7 +96,7 @@ def test_bounded_moves_few_keys_when_a_worker_goes():
     stream = ids(np.arange(500))
     router = Router(make("bounded", 10, epsilon=9.0))
     before = router.route(stream)
-    router.workers_changed(range(9))
+    router.change_workers(range(9))
     after = router.route(stream)
     assert (before[before < 9] == after[before < 9]).mean() > 0.9  # but for what overflowed at the start
 
@@ -148,7 +148,7 @@ def test_random_two_draws_every_pair():
 def test_random_two_goes_on_when_workers_change():
     router = Router(make("random_two", 4))
     router.route(uniform(100, 5))
-    router.workers_changed([7, 0])
+    router.change_workers([7, 0])
     assert router.state.load[0] == router.state.load[1]  # the new worker starts as the only one that stays
     assert router.state.drawn[0] == 100
     assert router.route(uniform(10, 5)).max() < 2

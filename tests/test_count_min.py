@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from samples import SOME_KEYS, any_stream, ids, streams, uniform, zipf
+from samples import SOME_KEYS, any_stream, estimates, ids, streams, uniform, zipf
 from unskew import InputError
 from unskew.hashing import universal, universal_functions
 from unskew.kernels import kernel
@@ -18,7 +18,6 @@ from unskew.sketches.count_min import (
     add_all,
     check_sketch,
     estimate,
-    estimates,
     from_plain,
     lowest_row,
     merge,

@@ -296,7 +296,7 @@ def test_workers_come_and_go_while_the_head_stays_known(name):
     router = Router(make(name, 10))
     router.route(zipf(2000, 100, 1.4))
     counts, load = router.state.sketch.counts.copy(), router.state.load.copy()
-    router.workers_changed([0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
+    router.change_workers([0, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])
     assert router.state.sketch.counts.tolist() == counts.tolist()
     assert router.state.load.tolist() == [load[0], *load[2:], *[min(load[0], *load[2:])] * 3]
     chosen = router.route(zipf(6000, 100, 1.4, seed=1))

@@ -11,7 +11,7 @@ from unskew.experiments.claims import DIFFERS, MARKS, NOT_TESTABLE, REPRODUCED
 from unskew.experiments.deployments import PAPER, cg, gedik, metrics, pkg, posg, posg_change
 from unskew.experiments.deployments.metrics import Measured, measured, moments_of_arrival, pairs_of, spells
 from unskew.experiments.deployments.rules import TOO_LATE
-from unskew.experiments.deployments.running import SLOTS
+from unskew.experiments.deployments.running import TASK_THREADS
 from unskew.experiments.deployments.setup import keys_of
 from unskew.experiments.evaluation import evaluate
 from unskew.experiments.grid import Outcome, Outcomes
@@ -130,7 +130,7 @@ def made_up(job, seed):
         Measured(
             kind=job.kind,
             phase=phase,
-            workers=job.slots,
+            workers=job.task_threads,
             repetition=repetition,
             rows=1000,
             makespan=1.0,
@@ -222,7 +222,7 @@ def test_a_quick_grid_is_a_smaller_grid():
 
 
 def test_every_job_fits_into_the_task_threads():
-    assert all(job.slots <= SLOTS for experiment in PAPER.experiments for job in experiment.jobs(WHOLE))
+    assert all(job.task_threads <= TASK_THREADS for experiment in PAPER.experiments for job in experiment.jobs(WHOLE))
 
 
 def test_rates_are_those_that_the_papers_imply():

@@ -1,6 +1,7 @@
 """The documents are true: their commands run, their links lead somewhere, their snippets work."""
 
 import re
+import shlex
 import subprocess
 
 import pyarrow as pa
@@ -52,6 +53,18 @@ def test_the_numbers_of_choosing_are_those_of_its_commands(words, table, capsys,
     for row in rows:
         for column, shown in zip(head[1:], row[1:], strict=True):
             assert float(shown) == pytest.approx(runs[row[0]][FIELDS[column]], rel=0.03), f"{row[0]}: {column}"
+
+
+def test_the_hottest_keys_of_choosing_are_as_hot_as_it_says(capsys, monkeypatch):
+    parts = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8").split("## The numbers")[1].split("\n### ")[1:]
+    told = [(part, re.search(r"^p1 W = ([0-9.]+)\.", part, re.MULTILINE)) for part in parts]
+    assert sum(found is not None for _, found in told) == 5
+    for part, found in told:
+        if found:
+            words = shlex.split(re.search(r"^\$ (.*)", part, re.MULTILINE)[1])
+            options = words[words.index("--workers") : words.index("--stream") + 2]
+            (run,) = runner(capsys, monkeypatch)("simulate", "--scheme", "hash", *options, "--json").json_lines
+            assert float(found[1]) == pytest.approx(run["p1"] * run["workers"], rel=0.1), part[:40]
 
 
 PAGES = sorted(page.relative_to(ROOT) for page in ROOT.glob("docs/schemes/*.md"))

@@ -1,13 +1,17 @@
 """The examples in docstrings run and print what they say, and everything public has one."""
 
+import dataclasses
 import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 
 import pytest
 
 import unskew
+from unskew.contract import Scheme
+from unskew.spark import Watch
 
 NEEDS_A_SESSION = "unskew.spark"  # its examples are run by tests/spark/test_docstrings.py
 MODULES = [
@@ -16,6 +20,7 @@ MODULES = [
     if not module.name.startswith(NEEDS_A_SESSION)
 ]
 PACKAGES = ("unskew", "unskew.aggregates", "unskew.partitioning", "unskew.report", "unskew.simulate", "unskew.streams")
+MADE_BY_US = (Scheme, Watch)  # a protocol, and what `watch` returns: no one else makes one
 OPTIONS = doctest.NORMALIZE_WHITESPACE
 
 
@@ -25,9 +30,9 @@ def examples_of(module_name):
     return [found for found in finder.find(importlib.import_module(module_name)) if found.examples]
 
 
-def public_objects():
+def public_objects(packages=PACKAGES):
     """The public classes and functions, each once."""
-    for package in PACKAGES:
+    for package in packages:
         module = importlib.import_module(package)
         for name in module.__all__:
             found = getattr(module, name)
@@ -46,6 +51,33 @@ def test_examples_print_what_they_say(name):
 @pytest.mark.parametrize("found", list(public_objects()))
 def test_everything_public_has_an_example(found):
     assert ">>>" in (found.__doc__ or ""), f"{found.__module__}.{found.__name__} needs an example in its docstring"
+
+
+@pytest.mark.parametrize("found", list(public_objects((*PACKAGES, "unskew.spark"))))
+def test_parameters_and_fields_of_everything_public_are_explained(found):
+    missing = [name for name in names_to_explain(found) if name not in explained(inspect.getdoc(found) or "")]
+    assert not missing, f"{found.__module__}.{found.__name__}: Parameters or Attributes must have {', '.join(missing)}"
+
+
+def names_to_explain(found):
+    """The parameters of a function, the fields of a class, or what it is made with where it has none."""
+    if found in MADE_BY_US or (inspect.isclass(found) and issubclass(found, BaseException)):
+        return []
+    if dataclasses.is_dataclass(found):
+        return [field.name for field in dataclasses.fields(found) if not field.name.startswith("_")]
+    if inspect.isclass(found):
+        made_with = [] if "__init__" not in vars(found) else list(inspect.signature(found.__init__).parameters)[1:]
+        return list(getattr(found, "_fields", made_with))
+    return list(inspect.signature(getattr(found, "py_func", found)).parameters)
+
+
+def explained(docstring):
+    """The names in the sections Parameters and Attributes."""
+    parts = re.findall(
+        r"^(?:Parameters|Attributes)\n-+\n(.*?)(?=^\S[^\n]*\n---|\Z)", docstring, re.MULTILINE | re.DOTALL
+    )
+    heads = [line for part in parts for line in part.splitlines() if line and not line.startswith(" ")]
+    return {name for head in heads for name in head.split(", ")}
 
 
 def test_a_wrong_example_is_found():

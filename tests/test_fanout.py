@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from samples import SOME_KEYS, ids, streams, uniform, zipf
 from unskew import Frequencies, InputError, Router, candidate, follow_plan, make_plan
-from unskew.plan import MOST_HOT_KEYS
+from unskew.frequencies import MOST_HOT_KEYS
 
 SKEWED = {z: zipf(300_000, 20_000, z) for z in (0.0, 0.8, 1.2, 2.0)}
 

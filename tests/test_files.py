@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from unskew import InputError, key_ids
 from unskew.streams import File, files
-from unskew.streams.files import seconds
+from unskew.streams.times_and_costs import seconds
 
 ODD_KEYS = ["a", None, "", " ", "ü", "日本", "\U0001f600", "a\x00b", "007", "x" * 100_000, "a"]
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from samples import ids, zipf
 from unskew import InputError, Router, candidate, follow_plan, make, make_plan
 from unskew.filling import fill_up
-from unskew.plan import Frequencies, places_of
+from unskew.frequencies import Frequencies
+from unskew.plan import places_of
 from unskew.registry import SCHEMES
 from unskew.ring import first_workers
 from unskew.schemes.d_choices import fan_out

@@ -26,7 +26,7 @@ names = st.lists(st.integers(0, 12), min_size=1, max_size=9, unique=True)
 def test_decisions_are_indices_of_the_new_workers(name, members):
     router = Router(make(name, 5))
     router.route(STREAM[:200])
-    router.workers_changed(members)
+    router.change_workers(members)
     assert router.scheme.workers == len(members)
     assert router.members.tolist() == members
     assert set(router.route(STREAM[200:]).tolist()) <= set(range(len(members)))
@@ -40,21 +40,21 @@ def test_workers_that_stay_keep_their_load_and_new_ones_start_with_the_least_of_
     load = dict(enumerate(router.state.load.tolist()))
     for members in (first, second):
         staying = [load[name] for name in members if name in load]
-        router.workers_changed(members)
+        router.change_workers(members)
         load = {name: load.get(name, min(staying, default=0)) for name in members}
         assert router.state.load.tolist() == [load[name] for name in members]
 
 
 def test_without_a_ring_keys_are_hashed_modulo_the_new_number():
     router = Router(make("hash", 5))
-    router.workers_changed([0, 1, 3, 4, 5, 6, 7])
+    router.change_workers([0, 1, 3, 4, 5, 6, 7])
     assert router.route(STREAM).tolist() == [naive.candidate(key, 0, 7) for key in STREAM.tolist()]
 
 
 def test_the_round_of_shuffle_goes_on_at_the_same_share():
     router = Router(make("shuffle", 5))
     router.route(STREAM[:3])
-    router.workers_changed([0, 1])
+    router.change_workers([0, 1])
     assert router.route(STREAM[:5]).tolist() == [1, 0, 1, 0, 1]
 
 
@@ -66,7 +66,7 @@ def test_a_scheme_that_cannot_follow_says_so_and_goes_on_as_before(name):
         InputError,
         match=f"^scheme: {name} cannot go on when workers come or go: what it has stored is for the workers ",
     ):
-        router.workers_changed([0, 1, 2])
+        router.change_workers([0, 1, 2])
     assert router.route(STREAM).tolist() == other.route(STREAM).tolist()
 
 
@@ -82,13 +82,13 @@ def test_a_scheme_that_cannot_follow_says_so_and_goes_on_as_before(name):
 )
 def test_wrong_members_are_refused(members, message):
     with pytest.raises(InputError, match=f"^{re.escape(message)}$"):
-        Router(make("pkg", 5)).workers_changed(members)
+        Router(make("pkg", 5)).change_workers(members)
 
 
 def test_members_survive_pickle_and_bytes():
     router = Router(make("pkg", 5))
     router.route(STREAM[:200])
-    router.workers_changed([0, 3, 9])
+    router.change_workers([0, 3, 9])
     copies = [
         pickle.loads(pickle.dumps(router)),
         Router.from_bytes(router.scheme, router.to_bytes(), router.members),

@@ -10,10 +10,10 @@ from unskew.page import Page, fresh_path
 
 def test_all_text_is_escaped() -> None:
     page = Page("<b>", "<i>")
-    page.heading("<h>")
-    page.text("<p1>", "a & b")
-    page.code("if a < b:")
-    page.table(["<th>"], [["<td>"]])
+    page.add_heading("<h>")
+    page.add_text("<p1>", "a & b")
+    page.add_code("if a < b:")
+    page.add_table(["<th>"], [["<td>"]])
     html = page.html()
     for tag in ("<b>", "<i>", "<h>", "<p1>", "<td><td>", "a & b"):
         assert tag not in html
@@ -23,7 +23,7 @@ def test_all_text_is_escaped() -> None:
 
 def test_only_columns_of_numbers_are_set_to_the_right() -> None:
     page = Page("t")
-    page.table(["name", "n"], [["one", "1.5x"], ["2", -3]])
+    page.add_table(["name", "n"], [["one", "1.5x"], ["2", -3]])
     assert page.html().count('class="number"') == 3  # the head and two cells of the second column
 
 
@@ -33,7 +33,7 @@ def test_figures_are_inline_and_take_the_colour_of_the_page() -> None:
     for _ in range(2):
         figure = figure_class()
         figure.subplots().plot([1, 2, 3], marker="o")
-        page.figure(figure, 'a "quoted" <caption>')
+        page.add_figure(figure, 'a "quoted" <caption>')
     html = page.html()
     assert html.count("<svg ") == 2
     assert "<?xml" not in html

@@ -79,11 +79,11 @@ def test_workers_that_come_and_go_keep_their_names(algorithm):
     router = Router(Partitioner(3, algorithm=algorithm, **SMALL))
     router.route(STREAM)
     before = router.members[router.scheme.homes(router.state, STREAM)]
-    router.workers_changed([0, 1, 2, 7])
+    router.change_workers([0, 1, 2, 7])
     after = router.members[router.scheme.homes(router.state, STREAM)]
     assert set(after.tolist()) == {0, 1, 2, 7}
     assert (before == after).mean() > 0.3
-    router.workers_changed([1, 7])
+    router.change_workers([1, 7])
     assert set(router.members[router.route(STREAM)].tolist()) == {1, 7}
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive_posg
-from samples import ids, uniform, zipf
+from samples import estimates, ids, uniform, zipf
 from test_simulate import Given
 from unskew import FullKnowledge, InputError, Posg, Router, make
 from unskew.contract import Reply
@@ -16,7 +16,7 @@ from unskew.hashing import universal
 from unskew.schemes.posg import RUN, SEND_ALL, WAIT_ALL, Matrices
 from unskew.schemes.shuffle import share_of_round
 from unskew.simulate import Queues, simulate
-from unskew.sketches.count_min import add_all, estimates, new_sketch
+from unskew.sketches.count_min import add_all, new_sketch
 from unskew.streams import Costed
 from unskew.worker_half import WorkerHalf
 
@@ -495,7 +495,7 @@ def test_where_idle_time_counts_no_worker_gets_a_burst_to_catch_up():
 def test_workers_that_come_before_any_table_did_are_waited_for():
     router = Router(Posg(2, **SMALL))
     router.hear(0, matrices_of(router.scheme, zipf(50, 9), np.ones(50)))
-    router.workers_changed([0, 1, 7])
+    router.change_workers([0, 1, 7])
     assert router.route(zipf(6, 3)).tolist() == [0, 1, 2, 0, 1, 2]
     assert router.state.mean.tolist() == [1.0, -1.0, -1.0]
 

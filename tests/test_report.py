@@ -9,9 +9,9 @@ from rich.console import Console
 
 import naive
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.hashing import NULL_KEY_ID
 from unskew.key_columns import key_ids
-from unskew.plan import Frequencies
 from unskew.registry import SCHEMES, make
 from unskew.report import KeyCounts, Report, report_on
 from unskew.report.costs import duration

@@ -132,13 +132,13 @@ def damaged_sketches():
         (with_values(np.where(table.values == 3, 20, table.values)), r"table\.values: must be -1 .* 0 to 19, not 20"),
         (
             with_values(np.where(table.values == 3, 4, table.values)),
-            r"table: must lead from key 0x\w+ to its counter 3",
+            r"table: key 0x\w+ must have the value 3 \(its counter\), not 4",
         ),
         (
             good._replace(table=table._replace(used=table.used - 1)),
             r"table\.used: must be \[20\], the number of filled cells, not \[19\]",
         ),
-        (good._replace(counted=other_key), r"table: must lead from key 0x\w+ to its counter 3"),
+        (good._replace(counted=other_key), r"table: key 0x\w+ must have the value 3 \(its counter\), not -1"),
         (good._replace(counts=good.counts * np.nan), r"counts: must be from 0 to under 9007199254740992, not nan"),
         (good._replace(counts=-good.counts), r"counts: must be from 0 to under 9007199254740992, not -"),
         (good._replace(errors=good.errors + 2.0**54), r"errors: must be from 0 to under 9007199254740992, not 1\.8"),

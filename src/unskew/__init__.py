@@ -8,9 +8,10 @@
 from unskew import schemes as schemes  # registers all of them
 from unskew.contract import Scheme
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.hashing import candidate, salt_for, salts_for
 from unskew.key_columns import key_ids
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.planning import make_plan
 from unskew.registry import SCHEMES, make, register
 from unskew.router import Router

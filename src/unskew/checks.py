@@ -1,10 +1,10 @@
-"""Checks of numbers that users give, the same wherever one is asked for."""
+"""Checks of numbers, and of True and False, that users give: the same wherever one is asked for."""
 
 from typing import Any
 
 import numpy as np
 
-from unskew.errors import InputError
+from unskew.errors import InputError, InputTypeError
 
 MOST = 2**63 - 1  # of the integers that kernels count with
 MOST_WORKERS = 2**31 - 1  # Spark counts partitions in an int
@@ -40,6 +40,12 @@ def require_integer(name: str, value: Any, least: int, most: int = MOST, what: s
 def require_number(name: str, value: Any, rule: str, least: float, most: float) -> None:
     """InputError, which says `rule`, unless `value` is a number from `least` to `most`."""
     require(name, value, rule, is_number(value, least, most))
+
+
+def require_bool(name: str, value: Any) -> None:
+    """InputTypeError unless `value` is True or False, of Python or of numpy."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputTypeError(f"{name}: must be True or False, not {value!r}")
 
 
 def require_workers(workers: Any) -> None:

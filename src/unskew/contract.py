@@ -17,9 +17,10 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds
 from unskew.members import Names
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.worker_report import WorkerReport
 
 Times = npt.NDArray[np.float64]  # seconds
@@ -87,7 +88,7 @@ class Listening(Protocol):
 
     @property
     def report_every(self) -> float:
-        """Seconds from one report to the next."""
+        """Seconds from one worker report to the next."""
 
     def observe(self, state: Any, report: WorkerReport) -> None:
         """Take in what workers report, by changing the state's arrays in place."""

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.hashing import candidate
 from unskew.kernels import kernel
-from unskew.plan import Frequencies, HotKey, Plan, places_of
+from unskew.plan import HotKey, Plan, places_of
 
 PLACES_PER_WORKER = 16  # on average, for a split key: its workers' shares are right within about 3 %
 MOST_PLACES = 8192  # of one key, unless it has more workers

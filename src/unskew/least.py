@@ -148,7 +148,7 @@ def smallest_of(blocks):
 
 
 @inlined
-def changed(blocks, numbers, position):
+def update_block(blocks, numbers, position):
     """Take in that the number at `position` is another now."""
     block = position // blocks.size[0]
     start = block * blocks.size[0]
@@ -169,7 +169,7 @@ def _smallest_in(numbers):
 def look_anew(blocks, numbers):
     """Take in that any number may be another now."""
     for start in range(0, len(numbers), blocks.size[0]):
-        changed(blocks, numbers, start)
+        update_block(blocks, numbers, start)
 
 
 def check_blocks(name: str, blocks: Blocks, numbers: npt.NDArray[np.float64]) -> None:

@@ -1,8 +1,8 @@
 """A self-contained HTML page: headings, text, tables and figures in one file, without scripts or outside assets.
 
 page = Page("Loads", "What every worker got.")
-page.table(["scheme", "max / mean"], [["hash", "2.1"], ["pkg", "1.0"]])
-page.figure(figure, "Each bar is a worker.")
+page.add_table(["scheme", "max / mean"], [["hash", "2.1"], ["pkg", "1.0"]])
+page.add_figure(figure, "Each bar is a worker.")
 page.write(fresh_path(Path("loads.html")))
 
 All text is escaped. Figures become inline SVG whose black turns into the page's own text colour, so that they read well
@@ -59,16 +59,16 @@ class Page:
         if lead:
             self._parts.append(f'<p class="lead">{escape(lead)}</p>')
 
-    def heading(self, text: str) -> None:
+    def add_heading(self, text: str) -> None:
         self._parts.append(f"<h2>{escape(text)}</h2>")
 
-    def text(self, *paragraphs: str) -> None:
+    def add_text(self, *paragraphs: str) -> None:
         self._parts += [f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs]
 
-    def code(self, text: str) -> None:
+    def add_code(self, text: str) -> None:
         self._parts.append(f"<pre><code>{escape(text)}</code></pre>")
 
-    def table(self, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    def add_table(self, headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """A table; a column of numbers is set to the right."""
         texts = [[str(cell) for cell in row] for row in rows]
         numeric = [_is_numeric([row[i] for row in texts]) for i in range(len(headers))]
@@ -83,7 +83,7 @@ class Page:
         head = line("th", [str(header) for header in headers])
         self._parts.append(f'<div class="scroll"><table><thead>{head}</thead><tbody>\n{body}\n</tbody></table></div>')
 
-    def figure(self, figure: Any, caption: str) -> None:
+    def add_figure(self, figure: Any, caption: str) -> None:
         """A matplotlib Figure as inline SVG. What it draws in black takes the page's text colour."""
         self._figures += 1
         svg = _inline_svg(figure, f"figure{self._figures}-")

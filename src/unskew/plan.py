@@ -10,25 +10,24 @@ places were edited is refused: its places would lead anywhere.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
-from unskew.checks import is_integer, is_number, require, require_number
+from unskew.checks import MOST_WORKERS, is_integer, is_number, require_integer, require_number
 from unskew.errors import InputError, InputTypeError
-from unskew.hashing import KeyIds, candidate, frozen, require_counts, require_key_ids, salt_for
+from unskew.hashing import candidate, salt_for
 from unskew.kernels import allocating_kernel
 from unskew.writing import whole_file
 
 FORMAT = 2  # of plan files
-HEAD = 10  # a key is hot from a share of 1/(HEAD * workers) on: smaller ones even out
+SALTS = -(2**31), 2**31 - 1  # Spark's int
 FEW, MOST_IN_ONE_PASS = 8, 65_536  # workers of a key that are looked up together; workers in all
-MOST_HOT_KEYS = 2_000  # that a plan looks at; a larger table costs more in the shuffle than it balances
 PLANNERS: set[str] = set()  # names of the schemes whose plans can be loaded: `register` enters those that can plan
 
 
@@ -86,16 +85,21 @@ class Plan:
     key_columns: tuple[KeyColumn, ...] = ()
 
     def __post_init__(self) -> None:
-        if not _is_integer(self.workers, 1, 2**31 - 1):
-            raise InputError(f"plan: workers must be an integer from 1 to 2147483647, not {self.workers!r}")
-        salts = [self.cold_salt, *(salt for hot in self.hot_keys for salt in hot.salts)]
-        if not all(_is_integer(salt, -(2**31), 2**31 - 1) for salt in salts):
-            raise InputError("plan: every salt must be an integer that fits Spark's int")
-        if not all(hot.salts for hot in self.hot_keys):
-            raise InputError("plan: every hot key needs at least one salt")
-        ids = {hot.key_id for hot in self.hot_keys}
-        if len(ids) < len(self.hot_keys) or not all(_is_integer(key, 0, 2**64 - 1) for key in ids):
-            raise InputError("plan: the hot keys' ids must be distinct 64-bit numbers")
+        require_integer("plan.workers", self.workers, 1, MOST_WORKERS)
+        require_integer("plan.cold_salt", self.cold_salt, *SALTS)
+        for hot in self.hot_keys:
+            require_integer("plan.key_id", hot.key_id, 0, 2**64 - 1)
+            if not hot.salts:
+                raise InputError(f"plan: key {_shown(hot)} must have at least one salt, not none")
+            for salt in hot.salts:
+                if not is_integer(salt, *SALTS):
+                    raise InputError(
+                        f"plan: the salts of key {_shown(hot)} must be integers from -2**31 to 2**31 - 1, not {salt!r}"
+                    )
+        ids = Counter(hot.key_id for hot in self.hot_keys)
+        if len(ids) < len(self.hot_keys):
+            (key_id, times) = ids.most_common(1)[0]
+            raise InputError(f"plan: every hot key must be there once, but {key_id:016x} is there {times} times")
         for hot in self.hot_keys:
             if not is_number(hot.share, 0.0, 1.0):
                 raise InputError(
@@ -104,8 +108,9 @@ class Plan:
         if len(self.predicted_load) not in (0, self.workers):
             rule = f"one number per worker ({self.workers}) or none"
             raise InputError(f"plan: predicted_load must have {rule}, not {len(self.predicted_load)}")
-        if not all(is_number(load, 0.0, np.nextafter(1.0, 2.0)) for load in self.predicted_load):
-            raise InputError("plan: predicted_load must be shares, numbers from 0 to 1")
+        for load in self.predicted_load:
+            if not is_number(load, 0.0, np.nextafter(1.0, 2.0)):
+                raise InputError(f"plan: predicted_load must be shares, numbers from 0 to 1, not {load!r}")
 
     def workers_of(self, hot: HotKey) -> list[int]:
         """The worker of each place of a hot key."""
@@ -141,7 +146,8 @@ class Plan:
                 "cold_salt": self.cold_salt,
                 "predicted_load": self.predicted_load,
                 "hot_keys": hot_keys,
-            }
+            },
+            default=lambda number: number.item(),  # numpy's
         )
 
     @classmethod
@@ -208,85 +214,9 @@ def _shown(hot: HotKey) -> str:
     return repr(hot.key) if hot.key else f"{hot.key_id:016x}"
 
 
-def _is_integer(value: Any, least: int, most: int) -> bool:
-    return isinstance(value, int) and is_integer(value, least, most)  # not numpy's: a plan is written as JSON
-
-
 def require_sample(sample: float | None) -> None:
     if sample is not None:
         require_number("sample", sample, "a share of the rows above 0 and up to 1", np.nextafter(0.0, 1.0), 1.0)
-
-
-@dataclass(frozen=True)
-class Frequencies:
-    """How often keys occur: the most frequent ones one by one, and how many tuples there are in all.
-
-    Parameters
-    ----------
-    key_ids, counts
-        The keys that were counted, in any order, and how many tuples each has.
-    tuples
-        The number of all tuples, those of other keys included.
-    names
-        What to show to people for the keys; may be left out.
-    home_load
-        How many tuples each worker would get if every key, counted or not, were at home, on its candidate 0. A plan for
-        as many workers then evens out what keys that were not counted do to them. None: not known.
-
-    Examples
-    --------
-    Of 1000 tuples, two keys have 700; the hottest comes first:
-
-    >>> from unskew import Frequencies, key_ids
-    >>> frequencies = Frequencies(key_ids(["cat", "the"]), [200, 500], tuples=1000)
-    >>> frequencies.counts.tolist()
-    [500, 200]
-    """
-
-    key_ids: KeyIds
-    counts: npt.NDArray[np.int64]
-    tuples: int
-    names: Sequence[str] = field(default=(), repr=False)
-    home_load: npt.NDArray[np.int64] | None = field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        ids = require_key_ids(self.key_ids)
-        counts = require_counts(self.counts, len(ids))
-        if len(self.names) not in (0, len(ids)):
-            raise InputError(f"names: must have one text per key ({len(ids)}) or none, not {len(self.names)}")
-        rule = f"an integer from the sum of the counts, {counts.sum()}, to 2**63 - 1"
-        require("tuples", self.tuples, rule, is_integer(self.tuples, int(counts.sum())))
-        if self.home_load is not None:
-            home = np.asarray(self.home_load)
-            whole = home.ndim == 1 and home.dtype.kind in "iu" and bool((home >= 0).all())
-            require("home_load", self.home_load, "one integer of at least 0 per worker, or None", whole)
-            in_all = int(home.sum())
-            require("home_load", in_all, f"at most {self.tuples} tuples in all", in_all <= self.tuples)
-            object.__setattr__(self, "home_load", frozen(home.astype(np.int64)))
-        order = np.argsort(-counts, kind="stable")  # hottest first
-        object.__setattr__(self, "key_ids", ids[order])
-        object.__setattr__(self, "counts", counts[order])
-        object.__setattr__(self, "names", [self.names[i] for i in order] if self.names else [""] * len(ids))
-
-    @classmethod
-    def of(cls, counts: Mapping[int, int]) -> "Frequencies":
-        """From a mapping of key id to count that has every key."""
-        if not isinstance(counts, Mapping) or not all(is_integer(key, 0, 2**64 - 1) for key in counts):
-            raise InputTypeError(f"counts: must be a mapping of key id to count, see key_ids, not {counts!r:.80}")
-        return cls(np.array(list(counts), np.uint64), np.array(list(counts.values()), np.int64), sum(counts.values()))
-
-    def merged(self) -> "Frequencies":
-        """The same with keys that share an id as one, which they are to a router."""
-        ids, first, which = np.unique(self.key_ids, return_index=True, return_inverse=True)
-        if len(ids) == len(self.key_ids):
-            return self
-        counts = np.zeros(len(ids), np.int64)
-        np.add.at(counts, which, self.counts)
-        return Frequencies(ids, counts, self.tuples, [self.names[i] for i in first], self.home_load)
-
-    def hot(self, workers: int) -> int:
-        """How many keys, from the hottest on, are hot: too large to even out by themselves."""
-        return min(MOST_HOT_KEYS, int((self.counts > self.tuples / (HEAD * workers)).sum()))
 
 
 def places_of(key_id: np.uint64, places: Mapping[int, int], workers: int) -> tuple[int, ...]:

@@ -5,8 +5,9 @@ from typing import Any
 from unskew.checks import require_integer
 from unskew.contract import Plannable, can
 from unskew.errors import InputError, InputTypeError
+from unskew.frequencies import Frequencies
 from unskew.partitioning import ALGORITHMS, Objective, PartitionFunction, construct
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.registry import SCHEMES, lookup, make
 
 MOST_WORKERS = 1_000_000  # a plan is made by looking at each worker

@@ -48,6 +48,9 @@ def loop(scheme, state, workers, tickets, replies):
         step(scheme, state, workers[i], tickets[i], replies[i])
 """
 
+PARAMETERS = ("scheme", "state", "key", "now")  # of `choose`
+TOLD_COSTS = (*PARAMETERS, "cost")
+
 
 @dataclass(frozen=True)
 class Registration:
@@ -65,7 +68,7 @@ class Registration:
     @cached_property  # routers ask for every batch
     def knows_cost(self) -> bool:
         """Whether its kernel is told the cost of each tuple."""
-        return len(inspect.signature(getattr(self.choose, "py_func", self.choose)).parameters) == 5
+        return _parameters(self.choose) == TOLD_COSTS
 
     @property
     def by_cost(self) -> bool:
@@ -138,8 +141,9 @@ def register(
     name
         What users call the scheme; an identifier.
     choose
-        Its kernel, ``choose(scheme, state, key_id, now) -> worker``. One that must know the cost of a tuple takes
-        ``(scheme, state, key_id, now, cost)``. That of a scheme with a worker half returns ``(worker, ticket)``.
+        Its kernel, ``choose(scheme, state, key, now) -> worker``, with these names; `key` is a key id. One that must
+        know the cost of a tuple takes ``(scheme, state, key, now, cost)``. That of a scheme with a worker half returns
+        ``(worker, ticket)``.
     paper
         Where it comes from.
     when
@@ -176,21 +180,30 @@ def register(
         if known is not None and _address(known.type) != _address(cls):
             raise InputError(f"scheme: the name {name!r} is taken by {known.type.__qualname__}")
         check_class(cls)
+        if _parameters(choose) not in (PARAMETERS, TOLD_COSTS):
+            raise InputError(
+                f"scheme: the parameters of {name}'s choose must be {', '.join(PARAMETERS)} and, if it is told costs, "
+                f"cost, not {', '.join(_parameters(choose)) or 'none'}"
+            )
         half = (execute, hear_reply, message)
         kernels = _compiled(choose), _compiled(execute), _compiled(hear_reply)
-        entry = Registration(name, cls, kernels[0], paper, when, kernels[1], kernels[2], message)
+        registration = Registration(name, cls, kernels[0], paper, when, kernels[1], kernels[2], message)
         if any(can(cls, Conversing) != (each is not None) for each in half):
             raise InputError(
                 f"scheme: {name} needs the methods of Conversing, execute, hear_reply and message, or none of them"
             )
-        if execute is not None and entry.knows_cost:
+        if execute is not None and registration.knows_cost:
             raise InputError(f"scheme: {name} cannot both be told costs and have a worker half")
-        SCHEMES[name] = entry
+        SCHEMES[name] = registration
         if can(cls, Plannable):
             PLANNERS.add(name)
         return cls
 
     return enter
+
+
+def _parameters(choose: Any) -> tuple[str, ...]:
+    return tuple(inspect.signature(getattr(choose, "py_func", choose)).parameters)
 
 
 def _compiled(function: Any) -> Any:

@@ -50,7 +50,7 @@ class Router:
     state
         What the router starts with; left out, it starts empty.
     members
-        The names of the workers, where they have changed; see `workers_changed`.
+        The names of the workers, where they have changed; see `change_workers`.
     source
         The number of this source among several. Schemes that go round their workers start at another place for each.
 
@@ -88,7 +88,7 @@ class Router:
         """The name of each worker, by index; at the start its own index."""
         return np.arange(self.scheme.workers, dtype=np.int64) if self._members is None else self._members
 
-    def workers_changed(self, members: Iterable[int]) -> None:
+    def change_workers(self, members: Iterable[int]) -> None:
         """From now on there are the workers named `members`, with indices in that order. See `resizing.resize`."""
         after = require_members(members, MOST_WORKERS)
         with self._one_at_a_time:

@@ -15,7 +15,7 @@ from streams import Feed, process, records, results, start, wait_until, words
 from unskew import Frequencies, PartialKey, Router, key_ids
 from unskew.errors import InputError
 from unskew.plan import HotKey, Plan
-from unskew.spark import Adaptive, repartition, salted, watch
+from unskew.spark import Adaptive, add_salt, repartition, watch
 from unskew.spark.streaming.fading import FadingCounts
 from unskew.spark.streaming.plan_file import cells_for, cut_to_fit, line_of, version_in
 from unskew.spark.streaming.router_files import RouterFiles
@@ -257,7 +257,7 @@ def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -
     with pytest.raises(
         InputError, match=r"^df: is a stream, whose keys cannot be counted beforehand; route it with plan="
     ):
-        salted(rows, "word", W)
+        add_salt(rows, "word", W)
     with pytest.raises(InputError, match=r"^checkpoint: Arrow cannot open 'nowhere://x'"):
         Adaptive("nowhere://x")
     with pytest.raises(InputError, match=r"^checkpoint: must have a path behind its scheme, not 's3://'"):

@@ -32,7 +32,7 @@ from unskew.aggregates import (
     TopK,
     Variance,
 )
-from unskew.spark import SALT, aggregate, apply_split, salted
+from unskew.spark import SALT, add_salt, aggregate, apply_split
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
 WORKERS = 5
@@ -205,7 +205,7 @@ class Workers(Aggregate):
 def test_rows_are_added_where_the_plan_puts_them(mixed: DataFrame) -> None:
     plan = Plan("fanout", 16)
     found = _by_key(aggregate(mixed, "int", {"at": Workers()}, 16, "fanout"), ["int"])
-    placed = salted(mixed, "int", 16, "fanout").repartition(16, "int", SALT)
+    placed = add_salt(mixed, "int", 16, "fanout").repartition(16, "int", SALT)
     placed = placed.select("int", F.spark_partition_id().alias("worker"))
     expected = placed.groupBy("int").agg(F.sort_array(F.collect_set("worker")).alias("at"))
     assert found == _by_key(expected, ["int"])

@@ -89,7 +89,7 @@ def test_rows_are_where_they_would_be_without_anchors(
         assert placed(hinted) == placed(plain)
         hinted.explain()
         assert "BroadcastHashJoin" not in capsys.readouterr().out
-    feedback.router.workers_changed([0, 1])
+    feedback.router.change_workers([0, 1])
     assert len({row.split("partition=")[1] for row in placed(repartition(usual, "a.b", 2, feedback))}) == 2
 
 

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import Frequencies, InputError, Plan, key_ids
 from unskew.partitioning import PartitionFunction
-from unskew.spark import apply_whole, balance, plan_for, rebalance, repartition
+from unskew.spark import apply_whole, measure_balance, plan_for, rebalance, repartition
 from unskew.spark.cost_dealing import CostDealing
 from unskew.spark.placing import place_by, worker_of
 
@@ -59,20 +59,20 @@ def whole(df: DataFrame, keys: str) -> bool:
 
 
 def test_workers_are_as_level_as_whole_keys_can_be(flights: DataFrame) -> None:
-    assert balance(flights.repartition(W, "airport")).max_over_mean > 1.5
+    assert measure_balance(flights.repartition(W, "airport")).max_over_mean > 1.5
     level = CostDealing(flights, F.lit(1), W, keys=[F.col("airport")]).place()
-    assert balance(level).max_over_mean < 1.02
+    assert measure_balance(level).max_over_mean < 1.02
     assert whole(level, "airport")
     hottest = flights.groupBy("airport").count().agg(F.max("count")).first()[0]
     many = CostDealing(flights, F.lit(1), 32, keys=[F.col("airport")]).place()
-    assert max(balance(many).rows) < 1.02 * max(hottest, ROWS / 32)
+    assert max(measure_balance(many).rows) < 1.02 * max(hottest, ROWS / 32)
 
 
 def test_rows_of_the_hottest_key_stay_together_however_many_they_are(spark: SparkSession) -> None:
     df = spark.range(5000).selectExpr("if(id % 10 < 9, 0, id) AS k", "id")
     level = CostDealing(df, F.lit(1), W, keys=[F.col("k")])
     assert not level.dealt.lots.by_position
-    assert max(balance(level.place()).rows) == 4500
+    assert max(measure_balance(level.place()).rows) == 4500
 
 
 @pytest.mark.parametrize("scheme", ["readj", *(pytest.param(n, marks=pytest.mark.slow) for n in ("redist", "scan"))])
@@ -81,8 +81,8 @@ def test_repartition_by_a_construction_splits_no_key(flights: DataFrame, scheme:
     assert whole(placed, "airport")
     plan = placed._jdf.queryExecution().executedPlan().toString()
     assert "Python" not in plan
-    by_hash = balance(flights.repartition(W, "airport")).max_over_mean
-    assert balance(placed).max_over_mean < by_hash
+    by_hash = measure_balance(flights.repartition(W, "airport")).max_over_mean
+    assert measure_balance(placed).max_over_mean < by_hash
     assert Plan.from_json(plan_for(flights, "airport", W, scheme).to_json()).workers == W
 
 
@@ -222,7 +222,7 @@ def test_a_worker_more_moves_little(flights: DataFrame) -> None:
     assert by_hash > 0.8 * ROWS
     placed = place_by(flights, [F.col("airport")], more.plan)
     assert more.after is not None
-    assert balance(placed).rows == more.after.rows
+    assert measure_balance(placed).rows == more.after.rows
 
 
 def test_moves_are_exact_and_come_as_a_data_frame(spark: SparkSession, flights: DataFrame) -> None:

@@ -1,4 +1,4 @@
-"""`balance` tells how many rows, and how many seconds, each partition really has."""
+"""`measure_balance` tells how many rows, and how many seconds, each partition really has."""
 
 import json
 import time
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError, Plan
-from unskew.spark import Balance, balance, plan_for, repartition
+from unskew.spark import Balance, measure_balance, plan_for, repartition
 
 W = 8
 
@@ -23,7 +23,7 @@ def rows(spark: SparkSession) -> DataFrame:
 def test_achieved_rows_stand_beside_planned_ones(rows: DataFrame) -> None:
     plan = plan_for(rows, "key", W)
     routed = repartition(rows, "key", W, plan=plan, deal="position")
-    found = balance(routed, plan)
+    found = measure_balance(routed, plan)
     counted = {row["w"]: row["count"] for row in routed.groupBy(F.spark_partition_id().alias("w")).count().collect()}
     assert found.rows == tuple(counted[w] for w in range(W))
     assert found.planned == tuple(40_000 * share for share in plan.predicted_load)
@@ -35,7 +35,7 @@ def test_achieved_rows_stand_beside_planned_ones(rows: DataFrame) -> None:
 
 def test_what_went_wrong_is_said(rows: DataFrame) -> None:
     plan = plan_for(rows, "key", W)
-    found = balance(rows.repartition(W, "key"), plan)
+    found = measure_balance(rows.repartition(W, "key"), plan)
     assert found.verdict.startswith(
         f"The busiest of 8 workers has {found.max_over_mean:.2f} times the mean of the rows; "
     )
@@ -43,10 +43,10 @@ def test_what_went_wrong_is_said(rows: DataFrame) -> None:
 
 
 def test_partitions_without_rows_count(spark: SparkSession) -> None:
-    found = balance(spark.range(10).select(F.lit(1).alias("k")).repartition(5, "k"))
+    found = measure_balance(spark.range(10).select(F.lit(1).alias("k")).repartition(5, "k"))
     assert sorted(found.rows) == [0, 0, 0, 0, 10]
     assert found.max_over_mean == 5
-    assert balance(spark.range(0).repartition(3, "id")).max_over_mean == 1
+    assert measure_balance(spark.range(0).repartition(3, "id")).max_over_mean == 1
 
 
 def test_seconds_are_those_of_the_work_since_the_shuffle(rows: DataFrame) -> None:
@@ -58,11 +58,11 @@ def test_seconds_are_those_of_the_work_since_the_shuffle(rows: DataFrame) -> Non
             yield batch.select(["id"])
 
     worked = rows.drop("m").repartition(4, "key").mapInArrow(slow, "id bigint")
-    found = balance(worked, timed=True)
+    found = measure_balance(worked, timed=True)
     assert found.seconds.index(max(found.seconds)) == 2
     assert "The slowest takes" in found.verdict
     twice = rows.toDF("key", "x", "x")
-    assert sum(balance(twice, timed=True).rows) == 40_000
+    assert sum(measure_balance(twice, timed=True).rows) == 40_000
 
 
 def test_it_prints_and_is_json() -> None:
@@ -97,10 +97,10 @@ def test_it_is_a_picture(tmp_path: Path) -> None:
 
 def test_what_cannot_be_counted(spark: SparkSession, rows: DataFrame) -> None:
     with pytest.raises(InputError, match=r"^df: is a stream, whose rows cannot be counted; "):
-        balance(spark.readStream.format("rate").load())
+        measure_balance(spark.readStream.format("rate").load())
     with pytest.raises(InputError, match=r"^df: must be a Spark DataFrame, not NoneType$"):
-        balance(None)  # type: ignore[arg-type]
+        measure_balance(None)  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^plan: must be a Plan, such as Plan.load\('plan.json'\), not str$"):
-        balance(rows, "plan.json")  # type: ignore[arg-type]
+        measure_balance(rows, "plan.json")  # type: ignore[arg-type]
     with pytest.raises(InputError, match=r"^plan: is for 3 workers, and df has 2 partitions$"):
-        balance(rows.repartition(2, "key"), Plan("fanout", 3))
+        measure_balance(rows.repartition(2, "key"), Plan("fanout", 3))

@@ -30,6 +30,7 @@ from unskew.spark import (
     Decay,
     Feedback,
     LearnedCosts,
+    add_salt,
     aggregate,
     apply_split,
     apply_whole,
@@ -38,7 +39,6 @@ from unskew.spark import (
     plan_for,
     rebalance,
     repartition,
-    salted,
     skew_report,
 )
 
@@ -222,8 +222,8 @@ def main(port: str) -> dict[str, Any]:
             "planned, many hot keys": loads(repartition(df, "word", W, plan=large)),
             "online": loads(repartition(df, "word", W, PartialKey(W, choices=5), mode="online")),
             "columns": [
-                salted(df, "word", W, plan=plan).columns,
-                salted(df, "word", W, "pkg", mode="online", salt="mine").columns,
+                add_salt(df, "word", W, plan=plan).columns,
+                add_salt(df, "word", W, "pkg", mode="online", salt="mine").columns,
             ],
             "repeated names": [twice.columns, twice.count()],
             "aggregate": sorted_rows(aggregate(df, "word", {"n": Count(), "total": Sum("row")}, W, plan=plan)),

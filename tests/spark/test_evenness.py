@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import Plan
-from unskew.spark import balance, plan_for, repartition
+from unskew.spark import measure_balance, plan_for, repartition
 from unskew.spark.dealing import dealing
 from unskew.spark.evenness import looks_uneven
 
@@ -26,13 +26,13 @@ def test_rows_with_few_contents_are_dealt_by_position(rows: DataFrame, column: s
     few = rows.select("key", column)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert balance(repartition(few, "key", W)).max_over_mean < 1.1
+        assert measure_balance(repartition(few, "key", W)).max_over_mean < 1.1
     with pytest.warns(
         UserWarning, match=r"^deal: by content the busiest worker gets \d\.\d\d times the mean, by pos"
     ) as w:
         uneven = repartition(few, "key", W, deal="content")
     assert w[0].filename == __file__
-    found = balance(uneven).max_over_mean
+    found = measure_balance(uneven).max_over_mean
     assert found > 1.2
     assert f"gets {found:.2f} times" in str(w[0].message)
 
@@ -53,7 +53,7 @@ def test_only_what_is_dealt_by_position_warns_without_the_retry_net(spark: Spark
 
 def test_keys_that_come_in_a_rhythm_are_even_by_position(spark: SparkSession) -> None:
     rhythm = spark.range(8000, numPartitions=2).selectExpr("id % 2 key")
-    assert balance(repartition(rhythm, "key", 8)).max_over_mean < 1.2
+    assert measure_balance(repartition(rhythm, "key", 8)).max_over_mean < 1.2
 
 
 def test_a_column_with_few_values_is_warned_about(rows: DataFrame) -> None:
@@ -69,7 +69,7 @@ def test_contents_that_differ_enough_stay_as_they_are(rows: DataFrame) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         routed = repartition(rows, "key", W)
-    assert balance(routed).rows == balance(repartition(rows, "key", W, plan=plan, deal="content")).rows
+    assert measure_balance(routed).rows == measure_balance(repartition(rows, "key", W, plan=plan, deal="content")).rows
     assert not looks_uneven([F.col("key")], plan, dealing(rows, ["key"], "of_40000"))
     assert looks_uneven([F.col("key")], plan, dealing(rows, ["key"], "of_100"))
     assert not looks_uneven([F.col("key")], Plan("fanout", W), dealing(rows, ["key"], "of_1"))
@@ -80,10 +80,10 @@ def test_with_a_plan_nothing_is_counted_so_nothing_is_noticed(rows: DataFrame) -
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         routed = repartition(few, "key", W, plan=plan_for(few, "key", W))
-    assert balance(routed).max_over_mean > 5
+    assert measure_balance(routed).max_over_mean > 5
 
 
 @pytest.mark.slow
 def test_large_plans_are_checked_too(rows: DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unskew.spark.plan_column.MOST_CONSTANTS", 1)
-    assert balance(repartition(rows.select("key", "of_1"), "key", W)).max_over_mean < 1.1
+    assert measure_balance(repartition(rows.select("key", "of_1"), "key", W)).max_over_mean < 1.1

@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError
 from unskew.sketches.mean_costs import new_mean_costs
-from unskew.spark import LearnedCosts, balance, map_balanced
+from unskew.spark import LearnedCosts, map_balanced, measure_balance
 from unskew.spark.cost_dealing import CostDealing
 from unskew.spark.learned_costs import COLUMNS, ROWS, packed
 from unskew.spark.streaming.cost_files import CostFiles
@@ -106,7 +106,7 @@ def test_rows_that_are_all_equal_are_dealt_by_position(spark: SparkSession) -> N
     df = spark.range(1000, numPartitions=3).selectExpr("7 AS a", "1.5 AS cost")
     dealing = CostDealing(df, F.col("cost"), 16, None)
     assert dealing.dealt.lots.by_position
-    rows = balance(dealing.place()).rows
+    rows = measure_balance(dealing.place()).rows
     assert (sum(rows), max(rows)) == (1000, 63)
 
 
@@ -161,12 +161,12 @@ def test_null_costs_count_as_much_as_the_others_on_average(documents: DataFrame)
     dealing = CostDealing(documents, F.expr(cost), W, None)
     assert dealing.dealt.measured.unknown == 1000
     assert dealing.dealt.measured.cost.sum() == pytest.approx(6000)
-    assert balance(dealing.place()).max_over_mean < 1.05
+    assert measure_balance(dealing.place()).max_over_mean < 1.05
 
 
 @pytest.mark.parametrize("cost", ["cast(null as double)", "0", "0.0"])
 def test_rows_are_dealt_by_number_where_no_cost_is_known_or_all_cost_nothing(documents: DataFrame, cost: str) -> None:
-    assert balance(map_balanced(documents, same, documents.schema, W, cost)).max_over_mean < 1.02
+    assert measure_balance(map_balanced(documents, same, documents.schema, W, cost)).max_over_mean < 1.02
 
 
 def test_a_micro_batch_without_rows_teaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -285,7 +285,7 @@ def test_names_that_repeat(spark: SparkSession) -> None:
 
 def test_only_maps_are_dealt_by_position(spark: SparkSession) -> None:
     df = spark.range(100).selectExpr("map(id, id) AS m")
-    assert max(balance(map_balanced(df, same, df.schema, W, "1")).rows) == 25
+    assert max(measure_balance(map_balanced(df, same, df.schema, W, "1")).rows) == 25
 
 
 # ---------------------------------------------------------------- functions that fail
@@ -353,7 +353,7 @@ def test_the_second_run_is_dealt_by_what_the_first_took(classes: DataFrame) -> N
     assert not costs.known
     schema = classes.schema
     first = map_balanced(classes, napping, schema, W, costs)
-    assert balance(CostDealing(classes, costs.estimate(classes), W, None).place()).max_over_mean < 1.05
+    assert measure_balance(CostDealing(classes, costs.estimate(classes), W, None).place()).max_over_mean < 1.05
     assert first.count() == 800
     run = costs.collect()
     assert (sum(run.rows), len(run.seconds)) == (800, W)

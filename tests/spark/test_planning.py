@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError, PartialKey, Plan, candidate, key_ids
 from unskew.plan import HotKey
-from unskew.spark import SALT, key_id, plan_for, repartition, salted
+from unskew.spark import SALT, add_salt, key_id, plan_for, repartition
 
 ROWS, W = 60_000, 16
 NUMBERS = np.random.default_rng(1).zipf(1.3, ROWS) % 5000
@@ -63,7 +63,8 @@ def test_a_large_plan_is_joined_and_gives_the_same_salts_as_constants(
     never_met = tuple(HotKey(i, 0.0, (0,) * 400) for i in range(60))
     large = Plan(plan.scheme, W, plan.hot_keys + never_met)
     by_constants, by_join = (
-        salted(words, "word", W, plan=p, deal=deal).select("row", SALT).toArrow().sort_by("row") for p in (plan, large)
+        add_salt(words, "word", W, plan=p, deal=deal).select("row", SALT).toArrow().sort_by("row")
+        for p in (plan, large)
     )
     assert by_constants[SALT].to_pylist() == by_join[SALT].to_pylist()
     repartition(words, "word", W, plan=large).explain()
@@ -77,7 +78,7 @@ def test_five_hundred_hot_keys_each_get_their_own_places(spark: SparkSession) ->
     numbers = np.repeat(np.arange(1000), 20)
     df = spark.createDataFrame(pa.table({"k": numbers, "row": np.arange(len(numbers))}))
     hot = tuple(HotKey(int(i), 0.0, (int(n), int(n) + 1000)) for n, i in enumerate(key_ids(np.arange(500)), 1))
-    rows = salted(df, "k", W, plan=Plan("mine", W, hot)).select("k", SALT).distinct().collect()
+    rows = add_salt(df, "k", W, plan=Plan("mine", W, hot)).select("k", SALT).distinct().collect()
     for row in rows:
         assert row[SALT] in ((row["k"] + 1, row["k"] + 1001) if row["k"] < 500 else (0,))
     assert len(rows) == 1500  # 20 rows of each hot key on both of its places
@@ -92,11 +93,11 @@ def test_two_hot_keys_with_one_hash_are_dealt_as_the_hotter_one(spark: SparkSess
     (id_,) = key_ids(np.array([7]))
     other = int(id_) ^ 1  # the same placement, another identity
     plan = Plan("mine", W, (HotKey(int(id_), 0.5, (3,)), HotKey(other, 0.1, (5,))))
-    assert salted(spark.range(7, 8), "id", W, plan=plan, deal="position").first()[SALT] == 3
+    assert add_salt(spark.range(7, 8), "id", W, plan=plan, deal="position").first()[SALT] == 3
 
 
 def test_every_row_goes_to_a_place_of_its_key(words: DataFrame, plan: Plan) -> None:
-    rows = salted(words, "word", W, plan=plan).select(key_id("word").alias("id"), SALT).distinct().collect()
+    rows = add_salt(words, "word", W, plan=plan).select(key_id("word").alias("id"), SALT).distinct().collect()
     places = {hot.key_id: set(hot.salts) for hot in plan.hot_keys}
     for row in rows:
         assert row[SALT] in places.get(int(np.int64(row["id"]).view(np.uint64)), {0})
@@ -104,7 +105,7 @@ def test_every_row_goes_to_a_place_of_its_key(words: DataFrame, plan: Plan) -> N
 
 def test_pkg_deals_its_hot_keys_over_its_own_candidates(words: DataFrame) -> None:
     scheme = PartialKey(W, choices=3, seed=2)
-    rows = salted(words, "word", W, scheme, mode="planned").groupBy("word", SALT).count().collect()
+    rows = add_salt(words, "word", W, scheme, mode="planned").groupBy("word", SALT).count().collect()
     used = {row[SALT] for row in rows if row["word"] == "word-1"}
     assert used == {6, 7, 8}
     assert {row[SALT] for row in rows if row["word"] == "word-4999"} <= {6}
@@ -116,7 +117,7 @@ def test_schemes_for_hot_keys_balance_by_a_plan_too(words: DataFrame, scheme: st
 
 
 def test_hash_is_planned_without_looking_at_the_data(words: DataFrame) -> None:
-    landed = salted(words, "word", W, "hash").repartition(W, "word", SALT)
+    landed = add_salt(words, "word", W, "hash").repartition(W, "word", SALT)
     rows = landed.select("row", F.spark_partition_id().alias("worker")).toArrow().sort_by("row")["worker"]
     assert rows.to_pylist() == [int(candidate(i, 0, W)) for i in key_ids(WORDS)]
 
@@ -139,7 +140,7 @@ def test_a_sample_finds_the_same_hot_keys(words: DataFrame, plan: Plan, sample: 
 @pytest.mark.parametrize("keys", [["word", "row"], ["row"]])
 def test_without_a_hot_key_nothing_is_split(words: DataFrame, keys: list[str]) -> None:
     assert plan_for(words, keys, 4).hot_keys == ()
-    assert loads(repartition(words, keys, 4)) == loads(salted(words, keys, 4, "hash").repartition(4, *keys, SALT))
+    assert loads(repartition(words, keys, 4)) == loads(add_salt(words, keys, 4, "hash").repartition(4, *keys, SALT))
 
 
 @pytest.mark.parametrize("kind", ["no rows", "one key", "null only", "more workers than rows"])

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from unskew import InputError, Plan
 from unskew.aggregates import Count, Sum
 from unskew.plan import HotKey
-from unskew.spark import SALT, Decay, aggregate, apply_split, plan_for, repartition, salted, skew_report
+from unskew.spark import SALT, Decay, add_salt, aggregate, apply_split, plan_for, repartition, skew_report
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
 W = 4
@@ -56,7 +56,7 @@ def test_a_large_plan_which_is_joined_places_them_so_too(df: DataFrame, other_na
 
 @pytest.mark.parametrize("mode", ["planned", "online"])
 def test_only_the_salt_is_added(df: DataFrame, mode: str) -> None:
-    assert salted(df, "i", W, "pkg", mode=mode).columns == [*df.columns, SALT]
+    assert add_salt(df, "i", W, "pkg", mode=mode).columns == [*df.columns, SALT]
 
 
 def test_columns_of_a_join_can_still_be_told_apart_by_their_frames(spark: SparkSession) -> None:

@@ -29,7 +29,7 @@ from pyspark import TaskContext
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
-from unskew.spark import SALT, plan_for, salted
+from unskew.spark import SALT, add_salt, plan_for
 from unskew.spark.retries import RETRY_NET
 from unskew.streams import Zipf
 
@@ -150,10 +150,10 @@ def routings(df: DataFrame) -> dict[str, Callable[[DataFrame], DataFrame]]:
     plan = plan_for(df, "key", W)
     assert plan.hot_keys
     return {
-        "content": lambda rows: salted(rows, "key", W, plan=plan),
-        "column": lambda rows: salted(rows, "key", W, plan=plan, deal="id"),
-        "position": lambda rows: salted(rows, "key", W, plan=plan, deal="position"),
-        "online": lambda rows: salted(rows, "key", W, "pkg", mode="online"),
+        "content": lambda rows: add_salt(rows, "key", W, plan=plan),
+        "column": lambda rows: add_salt(rows, "key", W, plan=plan, deal="id"),
+        "position": lambda rows: add_salt(rows, "key", W, plan=plan, deal="position"),
+        "online": lambda rows: add_salt(rows, "key", W, "pkg", mode="online"),
         "rand": lambda rows: rows.withColumn(SALT, (F.rand(seed=1) * W).cast("int")),
     }
 

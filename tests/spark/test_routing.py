@@ -1,4 +1,4 @@
-"""Online, `salted` puts every row where a Router over the same rows would; bad input is refused on the driver."""
+"""Online, `add_salt` puts every row where a Router over the same rows would; bad input is refused on the driver."""
 
 import warnings
 from typing import Any
@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import SCHEMES, InputError, OffGreedy, PartialKey, Plan, Router, key_ids
-from unskew.spark import SALT, key_id, salted
+from unskew.spark import SALT, add_salt, key_id
 
 ONLINE = sorted(name for name, entry in SCHEMES.items() if "online" in entry.modes)
 ROWS = 30_000
@@ -31,7 +31,7 @@ def _workers(df: DataFrame, workers: int, *keys: str) -> list[int]:
 
 
 def online(df: DataFrame, keys: Any, workers: int, scheme: Any = "pkg", **more: Any) -> DataFrame:
-    return salted(df, keys, workers, scheme, mode="online", **more)
+    return add_salt(df, keys, workers, scheme, mode="online", **more)
 
 
 @pytest.mark.parametrize("workers", [1, 16])
@@ -151,13 +151,13 @@ def test_bad_input_is_refused_on_the_driver(odd_columns: DataFrame, case: str) -
     if case == "a Column":  # which only a running Spark can make
         arguments = {"keys": F.col("word")}
     with pytest.raises(InputError, match=message):
-        salted(odd_columns, **{"keys": "word", "workers": 16, "salt": "choice", **arguments})
+        add_salt(odd_columns, **{"keys": "word", "workers": 16, "salt": "choice", **arguments})
 
 
 def test_a_name_that_two_columns_have(words: DataFrame) -> None:
     twice = words.select("word", F.col("row").alias("word"))
     with pytest.raises(InputError, match="keys: 'word' names 2 columns"):
-        salted(twice, "word", 16)
+        add_salt(twice, "word", 16)
 
 
 def test_it_warns_when_a_retry_could_corrupt(spark: SparkSession, words: DataFrame) -> None:
@@ -202,6 +202,6 @@ def test_a_scheme_of_a_script_or_notebook_runs_in_the_tasks(words: DataFrame) ->
     script: dict[str, Any] = {"__name__": "__main__"}
     exec(OWN_SCHEME, script)
     try:
-        assert set(_workers(salted(words, "word", 4, script["Own"](4)), 4, "word")) == {2}
+        assert set(_workers(add_salt(words, "word", 4, script["Own"](4)), 4, "word")) == {2}
     finally:
         del SCHEMES["own"]

@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from unskew import InputError, PartialKey, Plan, make
 from unskew.aggregates import Count
-from unskew.spark import Feedback, aggregate, apply_split, key_id, plan_for, repartition, salted, skew_report
+from unskew.spark import Feedback, add_salt, aggregate, apply_split, key_id, plan_for, repartition, skew_report
 
 W = 4
 
@@ -24,7 +24,7 @@ def same(table: Any) -> Any:
 
 CALLS: dict[str, Callable[..., Any]] = {
     "repartition": repartition,
-    "salted": salted,
+    "add_salt": add_salt,
     "aggregate": lambda df, keys, workers, *more, **options: aggregate(
         df, keys, {"n": Count()}, workers, *more, **options
     ),
@@ -34,7 +34,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "plan_for": plan_for,
     "skew_report": skew_report,
 }
-ROUTING = ["repartition", "salted", "aggregate", "apply_split"]
+ROUTING = ["repartition", "add_salt", "aggregate", "apply_split"]
 
 
 @pytest.fixture(scope="module")
@@ -93,14 +93,14 @@ def test_a_misspelt_option_is_named_with_the_function_that_was_called(df: DataFr
         CALLS[call](df, "word", W, smaple=0.1)
 
 
-@pytest.mark.parametrize("call", ["repartition", "salted", "plan_for", "skew_report"])
+@pytest.mark.parametrize("call", ["repartition", "add_salt", "plan_for", "skew_report"])
 def test_a_stream_without_a_plan(spark: SparkSession, call: str) -> None:
     stream = spark.readStream.format("rate").load()
     message = r"^df: is a stream, whose keys cannot be counted beforehand; route it with plan=Adaptive\(the query's"
     refused(spark, message, lambda: CALLS[call](stream, "value", W))
 
 
-@pytest.mark.parametrize("call", [repartition, salted])
+@pytest.mark.parametrize("call", [repartition, add_salt])
 def test_a_stream_with_a_plan_or_online_is_routed(spark: SparkSession, call: Callable[..., DataFrame]) -> None:
     stream = spark.readStream.format("rate").load()
     assert call(stream, "value", W, plan=Plan("fanout", W)).isStreaming

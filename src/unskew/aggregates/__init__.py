@@ -1,9 +1,10 @@
 """Aggregates that can be computed in parts: zero, add a batch, merge, finish. See `Aggregate` to write your own."""
 
 from unskew.aggregates.aggregate import Aggregate, ColumnAggregate
-from unskew.aggregates.columns import Count, Max, Mean, Min, StdDev, Sum, Variance
+from unskew.aggregates.columns import Count, Max, Mean, Min, Sum
 from unskew.aggregates.sketches import DistinctCount, Quantiles
 from unskew.aggregates.top_k import TopK
+from unskew.aggregates.variance import StdDev, Variance
 
 __all__ = [
     "Aggregate",

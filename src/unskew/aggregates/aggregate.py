@@ -100,7 +100,7 @@ class Aggregate(ABC):
 class ColumnAggregate(Aggregate):
     """An aggregate whose states are columns, so that all keys of a batch are computed at once.
 
-    A state is a tuple of Arrow arrays with one entry per key. `fold` makes it from rows, `join` from states, and
+    A state is a tuple of Arrow arrays with one element per key. `fold` makes it from rows, `join` from states, and
     `result` finishes it. The contract for a single key follows from these.
 
     Examples

@@ -1,4 +1,4 @@
-"""Count, Sum, Mean, Variance, StdDev, Min and Max: the states of all keys are Arrow columns.
+"""Count, Sum, Mean, Min and Max: the states of all keys are Arrow columns.
 
 Nulls are left out, as by Spark's functions of the same names: a key with nulls only has count 0 and otherwise null.
 """
@@ -61,7 +61,9 @@ class Count(ColumnAggregate):
 
 
 @dataclass(frozen=True)
-class _OfColumn(ColumnAggregate):
+class OfColumn(ColumnAggregate):
+    """An aggregate of one column."""
+
     column: str
 
     @property
@@ -70,7 +72,7 @@ class _OfColumn(ColumnAggregate):
 
 
 @dataclass(frozen=True)
-class Sum(_OfColumn):
+class Sum(OfColumn):
     """The sum: bigint of integers, double of floats, and ten digits more than the column's of decimals, as in Spark.
 
     A sum that does not fit is an error, as by Spark's default (ANSI); never a wrong number.
@@ -127,7 +129,7 @@ class Sum(_OfColumn):
 
 
 @dataclass(frozen=True)
-class Mean(_OfColumn):
+class Mean(OfColumn):
     """The arithmetic mean, a double, also of decimals (where Spark's has four digits more than the column).
 
     Parameters
@@ -147,7 +149,7 @@ class Mean(_OfColumn):
     """
 
     def result_type(self, *kinds: pa.DataType) -> pa.DataType:
-        return _double(self, kinds[0])
+        return double_of(self, kinds[0])
 
     def fold(self, groups: Groups, *columns: pa.Array) -> tuple[pa.Array, ...]:
         values = columns[0].cast(pa.float64(), safe=False)
@@ -163,85 +165,7 @@ class Mean(_OfColumn):
 
 
 @dataclass(frozen=True)
-class Variance(_OfColumn):
-    """The variance of a sample (divided by n - 1, null for a single value) or of a population.
-
-    States are merged with the formula of Chan, Golub and LeVeque (1979): the squared distances from the common mean
-    are those from each part's mean, plus those of the parts' means. No large squares that cancel.
-
-    Parameters
-    ----------
-    column
-        The column whose values are taken.
-    sample
-        False for the variance of a population, divided by n.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from unskew.aggregates import Variance
-    >>> aggregate = Variance("v")
-    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 2.0]}))
-    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [6.0]}))
-    >>> aggregate.finish(aggregate.merge(here, there))
-    7.0
-    """
-
-    sample: bool = True
-
-    def result_type(self, *kinds: pa.DataType) -> pa.DataType:
-        return _double(self, kinds[0])
-
-    def fold(self, groups: Groups, *columns: pa.Array) -> tuple[pa.Array, ...]:
-        values = columns[0].cast(pa.float64(), safe=False)
-        count = groups.per_group("count", values)
-        squares = pc.multiply(groups.per_group("variance", values), count.cast(pa.float64()))
-        return count, groups.per_group("mean", values), squares
-
-    def join(self, groups: Groups, *states: pa.Array) -> tuple[pa.Array, ...]:
-        count, mean, squares = states  # of each part: n, mean, sum of squared distances from that mean
-        weight = count.cast(pa.float64())
-        total = groups.per_group("sum", count)
-        center = pc.divide(groups.per_group("sum", pc.multiply(weight, mean)), total.cast(pa.float64()))
-        apart = pc.subtract(mean, groups.per_row(center))
-        moved = pc.add(squares, pc.multiply(weight, pc.multiply(apart, apart)))
-        return total, center, groups.per_group("sum", moved)
-
-    def result(self, *states: pa.Array) -> pa.Array:
-        count, _, squares = states
-        divisor = pc.subtract(count, int(self.sample))
-        enough = pc.if_else(pc.greater(divisor, 0), divisor, None)
-        return pc.divide(squares, enough.cast(pa.float64()))
-
-
-@dataclass(frozen=True)
-class StdDev(Variance):
-    """The standard deviation: the square root of `Variance`.
-
-    Parameters
-    ----------
-    column
-        The column whose values are taken.
-    sample
-        False for the standard deviation of a population.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from unskew.aggregates import StdDev
-    >>> aggregate = StdDev("v", sample=False)
-    >>> here = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 3.0]}))
-    >>> there = aggregate.add(aggregate.zero(), pa.record_batch({"v": [1.0, 3.0]}))
-    >>> aggregate.finish(aggregate.merge(here, there))
-    1.0
-    """
-
-    def result(self, *states: pa.Array) -> pa.Array:
-        return pc.sqrt(super().result(*states))
-
-
-@dataclass(frozen=True)
-class _Extreme(_OfColumn):
+class _Extreme(OfColumn):
     """Min or Max. As in Spark, NaN is larger than all numbers."""
 
     function: ClassVar[str]
@@ -315,7 +239,8 @@ class Max(_Extreme):
     function, nan_wins = "max", True
 
 
-def _double(aggregate: ColumnAggregate, kind: pa.DataType) -> pa.DataType:
+def double_of(aggregate: ColumnAggregate, kind: pa.DataType) -> pa.DataType:
+    """The type of a result that is a double, where the column has numbers."""
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
         return pa.float64()
     raise aggregate.refuse(kind, NUMBERS)

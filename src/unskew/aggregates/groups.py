@@ -45,7 +45,7 @@ def widened(keys: pa.Table) -> pa.Table:
 
 
 class Groups:
-    """Rows in groups: row i is in the group with code ``codes[i]``. Results have one entry per group, in the order in
+    """Rows in groups: row i is in the group with code ``codes[i]``. Results have one element per group, in the order in
     which the groups first appear, which is that of `codes`."""
 
     def __init__(self, codes: Codes) -> None:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from unskew.aggregates.aggregate import Aggregate
 from unskew.aggregates.groups import normalized
-from unskew.checks import require_integer
+from unskew.checks import is_number, require_integer
 from unskew.errors import InputError
 
 
@@ -117,7 +117,7 @@ class Quantiles(Aggregate):
         _datasketches()
         require_integer("k", self.k, 8, 65535)
         ranks = self._list()
-        if not ranks or not all(isinstance(rank, int | float) and 0 <= rank <= 1 for rank in ranks):
+        if not ranks or not all(is_number(rank, 0.0, 1.0) for rank in ranks):
             raise InputError(f"ranks: must be a number from 0 to 1, or a list of them, not {self.ranks!r}")
 
     @property

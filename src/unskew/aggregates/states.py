@@ -101,7 +101,7 @@ class _Columns:
 
     def __init__(self, aggregate: ColumnAggregate) -> None:
         self._aggregate = aggregate
-        self._states: tuple[pa.Array, ...] = ()  # one entry per key in each
+        self._states: tuple[pa.Array, ...] = ()  # one element per key in each
 
     def add(self, rows: _Rows) -> None:
         columns = [rows.table[name].combine_chunks() for name in self._aggregate.columns]

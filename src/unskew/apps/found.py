@@ -25,15 +25,15 @@ class Found:
 
     def page(self) -> Page:
         page = Page(self.title, self.said[0])
-        page.text(*self.said[1:])
+        page.add_text(*self.said[1:])
         for figure, caption in self.pictures:
-            page.figure(figure, caption)
-        page.table(*self.table())
+            page.add_figure(figure, caption)
+        page.add_table(*self.table())
         if self.notes:
-            page.heading("Worth knowing")
-            page.text(*self.notes)
-        page.heading("The code")
-        page.code(self.code)
+            page.add_heading("Worth knowing")
+            page.add_text(*self.notes)
+        page.add_heading("The code")
+        page.add_code(self.code)
         return page
 
 

@@ -30,7 +30,7 @@ COMMANDS = {command.__name__: command for command in (demo, doctor, schemes, sim
 for command in COMMANDS.values():
     app.command()(command)
 app.add_typer(run, name="run")
-APPLICATIONS = [str(entry.name or entry.callback.__name__) for entry in run.registered_commands if entry.callback]
+APPLICATIONS = [str(each.name or each.callback.__name__) for each in run.registered_commands if each.callback]
 
 
 def _print_version(asked: bool) -> None:

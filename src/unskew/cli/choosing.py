@@ -6,7 +6,7 @@ from unskew.calls import parse_assignment, parse_call
 from unskew.checks import require_integer
 from unskew.contract import Scheme
 from unskew.errors import InputError
-from unskew.plan import Frequencies
+from unskew.frequencies import Frequencies
 from unskew.registry import SCHEMES, Registration, lookup, make
 from unskew.simulate import Queues
 

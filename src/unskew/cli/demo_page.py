@@ -21,24 +21,24 @@ result = partial.groupBy("word").agg(F.sum("count"))"""
 def demo_page(headers: Sequence[str], rows: Sequence[Sequence[str]], outcomes: Sequence[Outcome], told: Told) -> Page:
     """The page. `headers` and `rows` are the terminal's table."""
     page = Page("One hot word, and a job that waits for it", told.stream)
-    page.figure(
+    page.add_figure(
         times_figure(outcomes),
         "What every worker did, and when: a bar for each worker while it worked, red where it had more than "
         f"{HEAVY} times the mean number of rows. The line is the end of the job, all counts merged.",
     )
-    page.table(headers, rows)
-    page.text(told.work)
-    page.heading("What was found")
-    page.text(told.finding, told.checked)
-    page.heading("What balance costs")
-    page.figure(
+    page.add_table(headers, rows)
+    page.add_text(told.work)
+    page.add_heading("What was found")
+    page.add_text(told.finding, told.checked)
+    page.add_heading("What balance costs")
+    page.add_figure(
         cost_figure(outcomes),
         "Bottom left is best: no worker longer at work than the mean, and few places that hold a part of a count.",
     )
-    page.heading("What this does not show")
-    page.text(told.limits)
-    page.heading("The code")
-    page.code(CODE.format(w=len(outcomes[0].load)))
+    page.add_heading("What this does not show")
+    page.add_text(told.limits)
+    page.add_heading("The code")
+    page.add_code(CODE.format(w=len(outcomes[0].load)))
     return page
 
 

@@ -156,7 +156,7 @@ def _page(found: dict[str, list[BatchRecord]], row_cost: float) -> Page:
     uneven.set(ylabel="busiest worker / mean")
     seconds.set(ylabel="seconds per batch", xlabel="micro-batch", ylim=(0, None))
     uneven.legend()
-    page.figure(figure, "Each micro-batch, measured. The first has no plan, and the change comes without notice.")
+    page.add_figure(figure, "Each micro-batch, measured. The first has no plan, and the change comes without notice.")
     heads = ["batch", *(f"{label}, {what}" for label in found for what in ("max/mean", "s"))]
     lines = [
         [
@@ -169,7 +169,7 @@ def _page(found: dict[str, list[BatchRecord]], row_cost: float) -> Page:
         ]
         for i in range(min(map(len, found.values())))
     ]
-    page.table(heads, lines)
-    page.text(_finding(found))
-    page.code('balanced = repartition(stream, "word", workers, plan=Adaptive(checkpoint))')
+    page.add_table(heads, lines)
+    page.add_text(_finding(found))
+    page.add_code('balanced = repartition(stream, "word", workers, plan=Adaptive(checkpoint))')
     return page

@@ -19,27 +19,27 @@ COMPARED = ("hash", "pkg")  # drawn beside what is recommended
 def doctor_page(report: Report, name: str) -> Page:
     """The report on the file `name` as a page."""
     page = Page(f"How skewed is {', '.join(report.columns)} in {Path(name).name}?", report.recommendation)
-    page.text(report.facts())
+    page.add_text(report.facts())
     if report.code:
-        page.code(report.code)
+        page.add_code(report.code)
     if report.forecasts:
-        page.heading(f"With {report.workers:,} workers")
-        page.figure(
+        page.add_heading(f"With {report.workers:,} workers")
+        page.add_figure(
             stragglers_figure(report),
             "Predicted time of the stage over that of perfect balance (the dashed line), partial results merged.",
         )
-        page.table(*report.table())
-        page.text(LEGEND)
-        page.figure(loads_figure(report), "Rows of each worker over the mean, from the busiest to the idlest.")
+        page.add_table(*report.table())
+        page.add_text(LEGEND)
+        page.add_figure(loads_figure(report), "Rows of each worker over the mean, from the busiest to the idlest.")
     if report.notes:
-        page.heading("Worth knowing")
-        page.text(*report.notes)
+        page.add_heading("Worth knowing")
+        page.add_text(*report.notes)
     if report.top:
-        page.heading("The keys")
-        page.text(report.bounds())
-        page.figure(curve_figure(report), "Share of the rows that each key has, from the hottest key on.")
+        page.add_heading("The keys")
+        page.add_text(report.bounds())
+        page.add_figure(curve_figure(report), "Share of the rows that each key has, from the hottest key on.")
         rows = [[key.key, f"{key.count:,}", percent(key.share)] for key in report.top]
-        page.table(["key", "rows", "share"], rows)
+        page.add_table(["key", "rows", "share"], rows)
     return page
 
 
@@ -47,24 +47,24 @@ def cost_page(report: CostReport, name: str) -> Page:
     """The report on what rows of the file `name` cost as a page."""
     page = Page(f"How uneven is the work on {Path(name).name}?", report.recommendation)
     if report.facts.rows:
-        page.text(report.measured())
+        page.add_text(report.measured())
     if report.code:
-        page.code(report.code)
+        page.add_code(report.code)
     if report.forecasts:
-        page.heading(f"With {report.workers:,} workers")
+        page.add_heading(f"With {report.workers:,} workers")
         busiest = {f.way: f.over_bound for f in report.forecasts}
         caption = "Work of the busiest worker, predicted, over the least possible (the dashed line)."
-        page.figure(_bars(busiest, "busiest worker / at best"), caption)
+        page.add_figure(_bars(busiest, "busiest worker / at best"), caption)
         rows = [[f.way, report.shown(f.busiest), f"{f.over_bound:.2f}"] for f in report.forecasts]
-        page.table(["way", "busiest", "/ at best"], rows)
-        page.text(COST_LEGEND)
+        page.add_table(["way", "busiest", "/ at best"], rows)
+        page.add_text(COST_LEGEND)
     if report.notes:
-        page.heading("Worth knowing")
-        page.text(*report.notes)
+        page.add_heading("Worth knowing")
+        page.add_text(*report.notes)
     if report.facts.top and report.total:
-        page.heading("The most expensive rows")
+        page.add_heading("The most expensive rows")
         rows = [[row, report.shown(cost), percent(cost / report.total)] for row, cost in report.facts.top]
-        page.table(["row", "cost", "share"], rows)
+        page.add_table(["row", "cost", "share"], rows)
     return page
 
 

@@ -16,13 +16,14 @@ from unskew.cli.choosing import make_schemes
 from unskew.cli.output import console, notes, print_json, progress_bar
 from unskew.contract import Conversing, Listening, Scheme, Times, can
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.key_columns import key_ids
-from unskew.plan import Frequencies
 from unskew.registry import registration_of
 from unskew.simulate import count_keys
 from unskew.simulate.simulator import Progress
 from unskew.streams import CHUNK, File
-from unskew.streams.files import TABLES, keys_of, kind_of, seconds, table_batches, table_columns
+from unskew.streams.files import TABLES, keys_of, kind_of, table_batches, table_columns
+from unskew.streams.times_and_costs import seconds
 from unskew.writing import check_can_write, whole_file
 
 ADDED = ("worker", "salt")

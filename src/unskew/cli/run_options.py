@@ -140,7 +140,7 @@ def _keyed_scheme(text: str | None, workers: int) -> str | Scheme | None:
     if text is None:
         return None
     call = parse_call(text)
-    allowed = sorted(name for name, entry in SCHEMES.items() if entry.modes)
+    allowed = sorted(name for name, registration in SCHEMES.items() if registration.modes)
     if call is None or call.positional or "workers" in call.named:
         raise InputError(
             f"scheme: must be a name or NAME(parameter=value), not {text!r}; allowed are {', '.join(allowed)}"

@@ -14,7 +14,7 @@ from unskew import simulate as simulator
 from unskew.cli.choosing import make_queues, make_schemes
 from unskew.cli.output import console, group_size, notes, print_json, progress_bar, sparkline
 from unskew.contract import Conversing, Listening, Scheme, can
-from unskew.plan import Frequencies
+from unskew.frequencies import Frequencies
 from unskew.plots import check_picture, new_figure, save_runs
 from unskew.registry import lookup, registration_of
 from unskew.simulate import Queues, Result, parse_event

@@ -48,22 +48,22 @@ def write_report(
     with whole_file(folder / "results.md") as file:
         file.write_text(found.markdown(), encoding="utf-8")
     page = Page(paper.title, f"The evaluation of {paper.reference}, rerun. {tally(found.claims)}.")
-    page.text(*paper.introduction)
+    page.add_text(*paper.introduction)
     if found.grid == QUICK:
-        page.text("This was a quick run: fewer and shorter streams than in the paper.")
-    page.heading("Published beside measured")
-    page.table(
+        page.add_text("This was a quick run: fewer and shorter streams than in the paper.")
+    page.add_heading("Published beside measured")
+    page.add_table(
         ["verdict", "claim", "published", "measured"],
         [[claim.mark, claim.claim, claim.published, _both(claim)] for claim in found.claims],
     )
     for experiment in experiments:
-        page.heading(experiment.title)
+        page.add_heading(experiment.title)
         for part in experiment.parts(outcomes.where(experiment=experiment.name), settings):
             _add(page, folder, part)
         verdicts = [[claim.id, claim.mark, claim.why] for claim in found.of(experiment.name)]
-        page.table(["claim", "verdict", "why"], verdicts)
-        page.text("Measure it again:")
-        page.code(settings.command(experiment.name))
+        page.add_table(["claim", "verdict", "why"], verdicts)
+        page.add_text("Measure it again:")
+        page.add_code(settings.command(experiment.name))
     page.write(folder / "index.html")
     return folder / "index.html"
 
@@ -77,13 +77,13 @@ def _both(claim: Claim) -> str:
 
 def _add(page: Page, folder: Path, part: Part) -> None:
     if isinstance(part, Table):
-        page.text(part.caption)
-        page.table(part.headers, part.rows)
+        page.add_text(part.caption)
+        page.add_table(part.headers, part.rows)
     elif isinstance(part, Picture):
         _save(part.figure, folder / f"{part.name}.svg")
-        page.figure(part.figure, part.caption)
+        page.add_figure(part.figure, part.caption)
     else:
-        page.text(part)
+        page.add_text(part)
 
 
 def _save(figure: Any, path: Path) -> None:

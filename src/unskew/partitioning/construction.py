@@ -16,13 +16,13 @@ import numpy as np
 
 from unskew.checks import require, require_integer
 from unskew.errors import InputTypeError
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds
 from unskew.partitioning.function import NO_KEYS, NO_WORKERS, PartitionFunction
 from unskew.partitioning.greedy import redist, scan
 from unskew.partitioning.objective import UTILITIES, Objective
 from unskew.partitioning.penalties import Amounts, Problem
 from unskew.partitioning.readj import readj
-from unskew.plan import Frequencies
 
 ALGORITHMS = ("scan", "redist", "readj")
 DEFAULT = "redist"  # "the most robust one" (section 5.3); see docs/schemes/partitioner.md

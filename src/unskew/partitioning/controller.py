@@ -16,12 +16,12 @@ from typing import NamedTuple
 import numpy as np
 
 from unskew.contract import Loads, Workers
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds, require_key_ids
 from unskew.partitioning.construction import DEFAULT, construct
 from unskew.partitioning.function import PartitionFunction
 from unskew.partitioning.metrics import Moves, loads, moves
 from unskew.partitioning.objective import Objective
-from unskew.plan import Frequencies
 from unskew.sketches.lossy_counting import LossyCounting, count_keys, frequent_keys, new_sketch, tuples_seen
 
 HISTORY = 100_000  # tuples that frequencies are counted over
@@ -31,6 +31,15 @@ RAREST = 10  # times the error: rarer keys are not tracked, since their counts s
 
 class Adaptation(NamedTuple):
     """A new function, and what has to be moved before it decides.
+
+    Attributes
+    ----------
+    before, after
+        The function that decided so far, and the one that decides from now on.
+    moves
+        The keys whose state must be moved.
+    why
+        What made it necessary, in words.
 
     Examples
     --------

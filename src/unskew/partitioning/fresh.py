@@ -22,11 +22,11 @@ import numpy.typing as npt
 
 from unskew.checks import require
 from unskew.errors import InputTypeError
+from unskew.frequencies import MOST_HOT_KEYS, Frequencies
 from unskew.partitioning.construction import ALGORITHMS, construct
 from unskew.partitioning.function import NO_KEYS, NO_WORKERS, PartitionFunction
 from unskew.partitioning.metrics import moves
 from unskew.partitioning.objective import Objective
-from unskew.plan import MOST_HOT_KEYS, Frequencies
 
 FULL, GOAL = 1.005, 1.01  # of the mean, or of the hottest key
 STEP = 0.05  # of the same: by how much a function must be more level to be worth moving

@@ -25,11 +25,12 @@ import numpy.typing as npt
 from unskew.checks import MOST_WORKERS, is_integer, require, require_integer
 from unskew.contract import Workers
 from unskew.errors import InputError, InputTypeError
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds, candidate, candidates_of, frozen, require_key_ids, salts_for
 from unskew.kernels import allocating_kernel, kernel
 from unskew.key_table import EMPTY, KeyTable, fill_all, find, new_table, with_room
 from unskew.members import Names, require_members
-from unskew.plan import Frequencies, HotKey, Plan
+from unskew.plan import HotKey, Plan
 from unskew.ring import MOST_NODES, Ring, home_node, new_ring, rounded_ring
 
 FORMAT = 1  # of a function as JSON

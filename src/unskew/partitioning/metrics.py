@@ -10,17 +10,22 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds
 from unskew.members import Names
 from unskew.partitioning.function import PartitionFunction
 from unskew.partitioning.objective import Objective
-from unskew.plan import Frequencies
 
 Amounts = npt.NDArray[np.float64]
 
 
 class Imbalance(NamedTuple):
     """Relative imbalance: 1 is what is allowed, more is worse; infinite where a worker has no load.
+
+    Parameters
+    ----------
+    state, computation, communication
+        b_s, b_c and b_n: of what workers hold, compute and receive.
 
     Examples
     --------
@@ -29,9 +34,9 @@ class Imbalance(NamedTuple):
     1.2
     """
 
-    state: float  # b_s
-    computation: float  # b_c
-    communication: float  # b_n
+    state: float
+    computation: float
+    communication: float
 
     @property
     def overall(self) -> float:
@@ -42,6 +47,17 @@ class Imbalance(NamedTuple):
 @dataclass(frozen=True)
 class Moves:
     """The keys that change their worker, in the order of the frequencies.
+
+    Attributes
+    ----------
+    key_ids
+        The keys.
+    from_, to
+        The names of the workers: the one that hands a key's state over, and the one that gets it.
+    state
+        The size of each key's state, beta_s of its count.
+    names
+        The keys as text, where they are known; else empty.
 
     Examples
     --------
@@ -56,9 +72,9 @@ class Moves:
     """
 
     key_ids: KeyIds
-    from_: Names  # the name of the worker that hands the state over
-    to: Names  # the name of the worker that gets it
-    state: Amounts  # its size, beta_s of the count
+    from_: Names
+    to: Names
+    state: Amounts
     names: tuple[str, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:

@@ -26,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.checks import is_number, require, require_integer
-from unskew.plan import Frequencies
+from unskew.frequencies import Frequencies
 
 EXPONENT = {"C": 0, "L": 1, "Q": 2}
 UTILITIES = ("A", "APM", "APLM", "ATM", "ATLM")

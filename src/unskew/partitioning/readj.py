@@ -8,18 +8,8 @@ highest or the lowest load of any resource cannot lower the penalty, and are pas
 where several workers have the highest load and several the lowest: then no single step lowers the penalty. Keys of
 equal frequency do that.
 
-The printed algorithm does not do what its text says. Choices made here:
-- "break" after a worse balance would end the search at the first such key: it is a "continue", as its comment says
-  ("move on to next option").
-- u is the utility of the present placement all through a step. As printed it starts at 0, and it is overwritten by each
-  candidate that is the best so far, so that gains are measured from different points.
-- A gain may be negative, as printed (g starts at minus infinity): a readjustment need only lower the balance penalty.
-  The text says both that, and that the search goes on while the utility improves.
-- A swap of equally frequent keys has a zero denominator. It changes no load, so it is never a candidate.
-- Eq. 22 lacks a plus sign between its two lines.
-- A key whose worker has left starts where H_c of the new function puts it, and that counts as migration.
-- No key is moved more than c = 5 times. Where several workers join, see `construction`.
-- Of equal gains the first one wins: by the two workers' indices, then by falling frequency, a move before the swaps.
+The printed algorithm does not do what its text says: docs/schemes/partitioner.md lists what was read otherwise and why.
+Of equal gains the first one wins: by the two workers' indices, then by falling frequency, a move before the swaps.
 """
 
 import numpy as np

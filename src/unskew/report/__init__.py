@@ -10,9 +10,9 @@ On Spark, `unskew.spark.skew_report` measures the frequencies; on the command li
 from unskew.report.advice import PURPOSES, Advice
 from unskew.report.cost_forecast import CostForecast, CostLots
 from unskew.report.cost_report import CostFacts, CostReport, cost_report_on
-from unskew.report.counts import KeyCounts, ZipfFit
+from unskew.report.counts import KeyCounts, TopKey, ZipfFit
 from unskew.report.forecast import Forecast
-from unskew.report.report import Report, TopKey, report_on
+from unskew.report.report import Report, report_on
 
 __all__ = [
     "PURPOSES",

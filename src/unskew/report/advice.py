@@ -45,6 +45,15 @@ PURPOSES: dict[str | None, Purpose] = {
 class Advice(NamedTuple):
     """What to do: a sentence, and the scheme and mode that it recommends, None for none.
 
+    Attributes
+    ----------
+    sentence
+        The recommendation.
+    scheme, mode
+        The scheme that is recommended, and how to run it on Spark; None: do nothing.
+    break_even
+        Seconds per row from which on the scheme pays; None where the advice is not about a scheme.
+
     Examples
     --------
     >>> from unskew.report import Advice
@@ -53,9 +62,9 @@ class Advice(NamedTuple):
     """
 
     sentence: str
-    scheme: str | None = None  # None: do nothing
+    scheme: str | None = None
     mode: str | None = None
-    break_even: float | None = None  # seconds per row from which on the scheme pays; None: not about a scheme
+    break_even: float | None = None
 
 
 def purpose(for_: str | None) -> Purpose:

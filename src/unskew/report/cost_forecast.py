@@ -21,6 +21,13 @@ Floats = npt.NDArray[np.float64]
 class CostLots(NamedTuple):
     """What is known of the rows, in groups that were formed at random.
 
+    Parameters
+    ----------
+    rows, cost
+        Of each lot: how many rows, and what they cost together.
+    longest
+        The cost of the most expensive row.
+
     Examples
     --------
     >>> import numpy as np
@@ -29,9 +36,9 @@ class CostLots(NamedTuple):
     9.0
     """
 
-    rows: Floats  # of each lot
-    cost: Floats  # of each lot
-    longest: float  # the most expensive row
+    rows: Floats
+    cost: Floats
+    longest: float
 
     def bound(self, workers: int) -> float:
         """What the busiest worker has at least: the mean, or the most expensive row."""
@@ -41,6 +48,15 @@ class CostLots(NamedTuple):
 class CostForecast(NamedTuple):
     """What one way of dealing would do.
 
+    Attributes
+    ----------
+    way
+        How rows are dealt.
+    busiest
+        What the busiest worker has to do, in units of cost.
+    over_bound
+        The same over what is possible at best.
+
     Examples
     --------
     >>> from unskew.report import CostForecast
@@ -49,8 +65,8 @@ class CostForecast(NamedTuple):
     """
 
     way: str
-    busiest: float  # what the busiest worker has to do, in units of cost
-    over_bound: float  # the same over what is possible at best
+    busiest: float
+    over_bound: float
 
 
 def forecast_costs(lots: CostLots, workers: int, partitions: Floats | None, seed: int = 0) -> list[CostForecast]:

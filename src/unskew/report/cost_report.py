@@ -36,6 +36,17 @@ LEGEND = (
 class CostFacts(NamedTuple):
     """What was measured of the rows.
 
+    Parameters
+    ----------
+    rows
+        How many there are.
+    unknown
+        How many of them have no cost.
+    median, p99
+        Of the costs of single rows.
+    top
+        The most expensive rows, as text, and what they cost.
+
     Examples
     --------
     >>> from unskew.report import CostFacts
@@ -44,10 +55,10 @@ class CostFacts(NamedTuple):
     """
 
     rows: int
-    unknown: int  # rows without a cost
+    unknown: int
     median: float
     p99: float
-    top: tuple[tuple[str, float], ...]  # the most expensive rows, as text, and what they cost
+    top: tuple[tuple[str, float], ...]
 
 
 @dataclass(frozen=True)
@@ -55,6 +66,25 @@ class CostReport:
     """How uneven the work on rows is, what each way to deal it would do with W workers, and a recommendation.
 
     Made by `unskew.spark.cost_report`. Print it, show it in a notebook, or take `to_dict` for JSON.
+
+    Attributes
+    ----------
+    workers
+        W, the number of workers.
+    unit
+        "s" for seconds, "" where it is the user's own.
+    sampled
+        How many rows were timed; None where the cost of all rows is known.
+    facts
+        What was measured of the rows.
+    total, longest
+        The cost of all rows, and of the most expensive one.
+    forecasts
+        What each way to deal the rows would do, the recommended one first.
+    recommendation, code
+        What to do in a sentence, and the call to make; no call where nothing is to be done.
+    notes
+        What else to know.
 
     Examples
     --------
@@ -67,15 +97,15 @@ class CostReport:
     ('balanced', 74.0)
     """
 
-    workers: int  # W
-    unit: str  # "s" for seconds, "" where it is the user's own
-    sampled: int | None  # rows that were timed, where not the cost of all rows is known
+    workers: int
+    unit: str
+    sampled: int | None
     facts: CostFacts
     total: float
     longest: float
-    forecasts: tuple[CostForecast, ...]  # the recommended one first
+    forecasts: tuple[CostForecast, ...]
     recommendation: str
-    code: str  # the call to make, empty where nothing is to be done
+    code: str
     notes: tuple[str, ...] = field(default=())
 
     @property

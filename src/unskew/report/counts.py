@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
+from unskew.frequencies import MOST_HOT_KEYS, Frequencies
 from unskew.hashing import KeyIds
-from unskew.plan import MOST_HOT_KEYS, Frequencies
 
 TOP = MOST_HOT_KEYS  # keys that are known one by one: all that a plan can split
 FEWEST_TO_FIT = 3  # keys
@@ -18,8 +18,38 @@ LEAST_COUNT_TO_FIT = 10  # rows of a key: rarer ones say more about chance than 
 Ints = npt.NDArray[np.int64]
 
 
+@dataclass(frozen=True)
+class TopKey:
+    """One of the most frequent keys.
+
+    Attributes
+    ----------
+    key
+        As text.
+    count, share
+        How many rows it has, and their share of all.
+
+    Examples
+    --------
+    >>> from unskew.report import TopKey
+    >>> TopKey("the", count=80, share=0.8)
+    TopKey(key='the', count=80, share=0.8)
+    """
+
+    key: str
+    count: int
+    share: float
+
+
 class ZipfFit(NamedTuple):
     """How well the head follows count = C * rank^-exponent.
+
+    Attributes
+    ----------
+    exponent
+        z.
+    r_squared
+        How well it fits; 1 is exactly.
 
     Examples
     --------
@@ -28,8 +58,8 @@ class ZipfFit(NamedTuple):
     1.0
     """
 
-    exponent: float  # z
-    r_squared: float  # 1: exactly
+    exponent: float
+    r_squared: float
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.contract import Scheme
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds
 from unskew.longest_first import longest_first
-from unskew.plan import Frequencies
 from unskew.planning import make_plan
 from unskew.registry import SCHEMES, Registration, make
 from unskew.report.counts import KeyCounts

@@ -13,7 +13,7 @@ from unskew.checks import require_workers
 from unskew.registry import lookup
 from unskew.report.advice import ENOUGH, Advice, advise, purpose, reason, remarks
 from unskew.report.costs import Work, check_work, duration, seconds
-from unskew.report.counts import KeyCounts, ZipfFit, percent
+from unskew.report.counts import KeyCounts, TopKey, ZipfFit, percent
 from unskew.report.forecast import MOST_WORKERS, WHOLE, Forecast, forecasts
 from unskew.report.printing import as_html, as_text
 
@@ -31,27 +31,33 @@ LEGEND = (
 
 
 @dataclass(frozen=True)
-class TopKey:
-    """One of the most frequent keys.
-
-    Examples
-    --------
-    >>> from unskew.report import TopKey
-    >>> TopKey("the", count=80, share=0.8)
-    TopKey(key='the', count=80, share=0.8)
-    """
-
-    key: str
-    count: int
-    share: float
-
-
-@dataclass(frozen=True)
 class Report:
     """How skewed the keys are, what each scheme would make of it with W workers, and a recommendation.
 
     Made by `report_on`. Print it, show it in a notebook, or take `to_dict` for JSON. With a `sample` below 1, `tuples`
     and the counts are those of the sample; `recommendation` and `notes` say what is an estimate.
+
+    Attributes
+    ----------
+    columns, workers, for_, sample
+        What was asked: the key columns, W, the purpose, and the share of the rows that was counted.
+    row_cost
+        Seconds per row, where it is known.
+    tuples, keys, p1
+        How many rows and distinct keys there are, and the share of the hottest key.
+    top, zipf
+        The most frequent keys, and the Zipf law that fits them best, if one does.
+    most_workers_one_choice, most_workers_two_choices
+        1/p1 and 2/p1: with more workers the hottest key alone overloads its worker, or the two that PKG gives it.
+    forecasts, reasons
+        What each scheme would do, and why it is recommended or not. The recommended one is first, the others follow by
+        straggler factor.
+    seconds
+        What the stage takes by each forecast, where `row_cost` is known.
+    advice, notes
+        The recommendation, and what else to know.
+    counts
+        What was counted of the keys.
 
     Examples
     --------
@@ -63,21 +69,21 @@ class Report:
     Do nothing: with one worker there is nothing to balance.
     """
 
-    columns: tuple[str, ...]  # the keys
-    workers: int  # W
+    columns: tuple[str, ...]
+    workers: int
     for_: str | None
-    sample: float  # share of the rows that was counted
-    row_cost: float | None  # seconds per row, where it is known
+    sample: float
+    row_cost: float | None
     tuples: int
     keys: int
     p1: float
     top: tuple[TopKey, ...]
     zipf: ZipfFit | None
-    most_workers_one_choice: int | None  # 1/p1: with more, the hottest key alone overloads its worker
-    most_workers_two_choices: int | None  # 2/p1: with more, also both workers that PKG gives it
-    forecasts: tuple[Forecast, ...]  # the recommended one first, then by straggler factor
-    reasons: tuple[str, ...]  # of each forecast: why it is recommended, or why not
-    seconds: tuple[float | None, ...]  # that the stage takes by each forecast, where `row_cost` is known
+    most_workers_one_choice: int | None
+    most_workers_two_choices: int | None
+    forecasts: tuple[Forecast, ...]
+    reasons: tuple[str, ...]
+    seconds: tuple[float | None, ...]
     advice: Advice
     notes: tuple[str, ...]
     counts: KeyCounts = field(repr=False)
@@ -99,7 +105,7 @@ class Report:
         if self.advice.mode != lookup(self.advice.scheme).modes[0]:
             how += f', mode="{self.advice.mode}"'
         if self.for_ == "stateful":
-            return f"from unskew.spark import salted\n\nrouted = salted(df, {keys}, {how})"
+            return f"from unskew.spark import add_salt\n\nrouted = add_salt(df, {keys}, {how})"
         return (
             f"from unskew.spark import apply_split\n\nresult = apply_split(df, {keys}, partial, merge, schema, {how})"
         )

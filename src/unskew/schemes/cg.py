@@ -9,18 +9,9 @@ Paper: Nasir et al., "Load balancing for skewed streams on heterogeneous cluster
 3. A source keeps two queues of such wishes, first come first served. While both have someone, the first busy worker
    hands one virtual worker to the first idle one (pairing). A worker keeps its last virtual worker.
 
-So fast workers come to hold more virtual workers, and nobody needs to know a speed. No tuple migrates: only later
-tuples go elsewhere, and partial results are merged as with `pkg`.
-
-Choices made here:
-- Utilisation is what came over what the worker could have executed; with `drain`, the share of time spent at work; with
-  `queue_capacity`, the tuples at the worker over that number.
-- A source hears only from workers that executed a tuple of it in the window, in the order of their indices.
-- The virtual worker that came last is the first to go.
-- `seed` picks another set of functions: the candidates from number 65,536 * seed on.
-- When workers come and go, the number of virtual workers stays, and as few as possible change hands.
-
-State: 20 bytes per virtual worker, 16 per worker. Each choice with its measured effect: docs/schemes/cg.md.
+Fast workers come to hold more virtual workers. No tuple migrates: only later tuples go elsewhere, and partial results
+are merged as with `pkg`. What utilisation is, who is heard, in which order wishes are served, which virtual worker goes
+first, and what a change of workers does are choices of ours: docs/schemes/cg.md has each, with its measured effect.
 """
 
 from typing import NamedTuple
@@ -28,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import require_integer, require_number
+from unskew.checks import require_bool, require_integer, require_number
 from unskew.errors import InputError
 from unskew.hashing import candidate
 from unskew.kernels import kernel
@@ -49,8 +40,8 @@ class State(NamedTuple):
     holder: npt.NDArray[np.int32]  # [virtual workers] the worker that has it
     came: Counts  # [virtual workers] number of the change that brought it there; 0 from the start
     asks: Counts  # [workers] place in the queue of idle workers; negative: in that of busy ones; 0: in none
-    overloaded: Counts  # [workers] number of the last report in which it was over `busy`; 0: in none
-    last: Counts  # [3] the last place given in the queues, the number of the last change of holders, of the last report
+    overloaded: Counts  # [workers] number of the last worker report in which it was over `busy`; 0: in none
+    last: Counts  # [3] last place given in the queues, number of the last change of holders, of the last worker report
 
 
 @kernel
@@ -109,7 +100,7 @@ class ConsistentGrouping(NamedTuple):
         equal arcs (the paper's CH), instead of to another candidate.
     patient
         True: a wish stays in its queue until it is served, or until the worker asks for the opposite.
-    queue_capacity
+    queue_bound
         Above 0: utilisation is the number of tuples at the worker over this one, where workers tell how long their
         queues are.
 
@@ -141,24 +132,22 @@ class ConsistentGrouping(NamedTuple):
     seed: int = 0
     ring: bool = False
     patient: bool = False
-    queue_capacity: int = 0
+    queue_bound: int = 0
 
     def check(self) -> None:
         require_integer("virtual", self.virtual, 1, MOST_VIRTUAL)
         require_integer("total", self.total, 0, MOST_VIRTUAL)
         require_integer("workers", self.workers, 1, self.total or MOST_VIRTUAL // self.virtual)
         require_integer("seed", self.seed, 0, MOST_SEEDS - 1)
-        require_integer("queue_capacity", self.queue_capacity, 0, MOST_TUPLES)
+        require_integer("queue_bound", self.queue_bound, 0, MOST_TUPLES)
         require_number("epsilon", self.epsilon, "a number from 0 on, or inf", 0.0, np.inf)
         require_number("idle", self.idle, "a utilisation from 0 on", 0.0, np.inf)
         require_number("busy", self.busy, f"a utilisation from idle ({self.idle}) on, or inf", self.idle, np.inf)
         require_number("window", self.window, "seconds from 1e-09 to 1e+12", 1e-9, 1e12)
         for name in ("keyed", "drain", "probe_capacity", "ring", "patient"):
-            value = getattr(self, name)
-            if not isinstance(value, bool | np.bool_):
-                raise InputError(f"{name}: must be True or False, not {value!r}")
-        if self.drain and self.queue_capacity:
-            raise InputError(f"drain: must be False where queue_capacity is above 0, not with {self.queue_capacity}")
+            require_bool(name, getattr(self, name))
+        if self.drain and self.queue_bound:
+            raise InputError(f"drain: must be False where queue_bound is above 0, not with {self.queue_bound}")
 
     @property
     def report_every(self) -> float:
@@ -182,15 +171,20 @@ class ConsistentGrouping(NamedTuple):
         if len(outside):
             raise InputError(f"holder: must be workers from 0 to {self.workers - 1}, not {outside[0]}")
         held = np.bincount(state.holder, minlength=self.workers)
-        if held.min() == 0 or (state.asks < 0)[held == 1].any():
-            raise InputError(
-                "holder, asks: each worker must hold a virtual worker, and one that has no other must not ask for less"
-            )
+        if held.min() == 0:
+            raise InputError(f"holder: each worker must hold a virtual worker, and worker {held.argmin()} holds none")
+        greedy = np.flatnonzero((state.asks < 0) & (held == 1))
+        if len(greedy):
+            last_one = f"worker {greedy[0]} holds one virtual worker, which it keeps"
+            raise InputError(f"asks: must be 0 or more where {last_one}, not {state.asks[greedy[0]]}")
+        for name in ("came", "overloaded"):
+            least = getattr(state, name).min()
+            if least < 0:
+                raise InputError(f"{name}: must be from 0 on, not {least}")
         highest = np.array([max(state.asks.max(), -state.asks.min()), state.came.max(), state.overloaded.max()])
-        least = min(state.came.min(), state.overloaded.min())
-        if least < 0 or (highest > state.last).any() or state.last.max() > MOST_TUPLES:
-            rule = f"must be from {highest.tolist()} (the highest asks, came, overloaded) to {MOST_TUPLES}"
-            raise InputError(f"last: {rule}, not {state.last.tolist()}; came and overloaded: from 0 on, not {least}")
+        if (highest > state.last).any() or state.last.max() > MOST_TUPLES:
+            rule = f"must be from {highest.tolist()} (the highest of asks, came and overloaded) to {MOST_TUPLES}"
+            raise InputError(f"last: {rule}, not {state.last.tolist()}")
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Queue the wishes of the workers, and pair them."""
@@ -218,8 +212,8 @@ class ConsistentGrouping(NamedTuple):
             _hand_over(state, busy[:pairs], idle[:pairs])
 
     def _utilisation(self, report: WorkerReport) -> npt.NDArray[np.float64]:
-        if self.queue_capacity:
-            return report.waiting / self.queue_capacity
+        if self.queue_bound:
+            return report.waiting / self.queue_bound
         at_work = report.busy / report.seconds
         return at_work if self.drain else at_work * (report.came / np.maximum(report.tuples, 1))
 

@@ -25,10 +25,11 @@ import numpy.typing as npt
 from unskew.checks import require_integer, require_number
 from unskew.contract import Loads
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.kernels import allocating_kernel, kernel
 from unskew.least import Least, new_least, sort_positions
 from unskew.members import Names
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.registry import register
 from unskew.schemes.head import (
     check_head,

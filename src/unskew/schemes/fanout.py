@@ -27,10 +27,11 @@ import numpy.typing as npt
 from unskew.checks import require_workers
 from unskew.errors import InputError, InputTypeError
 from unskew.filling import MOST_PLACES, Load, Places, as_places, hot_key, round_parts, shares, whole_keys
+from unskew.frequencies import MOST_HOT_KEYS, Frequencies
 from unskew.hashing import KeyIds, candidate, candidates_of, frozen
 from unskew.kernels import kernel
 from unskew.key_table import EMPTY, check_cells, fill, find, new_table, with_room
-from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
+from unskew.plan import Plan
 from unskew.registry import register
 from unskew.schemes.shuffle import GOLDEN_SECTION
 
@@ -200,7 +201,7 @@ def _least_loaded(
 ) -> tuple[npt.NDArray[np.int64], float]:
     """The least loaded workers, as few as can take `count` tuples, and the level that these would fill them to.
 
-    The heap holds, for each worker, its load or a smaller former one: a stale entry is corrected when it comes up. The
+    The heap holds, for each worker, its load or a smaller former one: a stale load is corrected when it comes up. The
     chosen workers are taken from the heap.
     """
     chosen: list[int] = []

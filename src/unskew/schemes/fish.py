@@ -9,16 +9,9 @@ Paper: Huang, "Efficient time-evolving stream processing at scale" (FISH), secti
 - Algorithm 3 sends the tuple to the candidate with the shortest waiting time C_w * P_w: tuples that it has not yet
   processed, times seconds per tuple. Workers report P_w every T seconds.
 
-Choices made here:
-- f_k counts the present tuple. It is a share of what the counters sum to, but of at least N_epoch (`whole_epoch`).
-- d is rounded down. d_min is 2. M_k is forgotten with the counter of the key.
-- With d = W the workers are tried in the order of their indices, else in that of the ring; the first of equals wins.
-- A tuple is counted once in C_w. What is drained is the time that really elapsed; nothing before the first report.
-- A worker that has not reported is taken as the mean of those that have.
-- With more than about 100 workers use ``epoch=16 * W, counters=16 * W``: the paper's defaults are too small.
-
-State: up to 92 bytes per counter, and 1.6 to 2.1 kB per worker with 128 virtual nodes. A tuple costs a step for each
-candidate. Each choice with its reason and its measured effect: docs/schemes/fish.md.
+With d = W workers are tried in the order of their indices, else in that of the ring; the first of equals wins. What a
+share is, when M_k is forgotten, what is drained and when, and larger epochs for many workers (the paper's defaults are
+too small) are choices of ours: docs/schemes/fish.md has each, with its reason and its measured effect.
 """
 
 from collections.abc import Sequence
@@ -27,13 +20,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import require_integer, require_number
+from unskew.checks import require_bool, require_integer, require_number
 from unskew.errors import InputError
 from unskew.filling import plan_over
+from unskew.frequencies import Frequencies
 from unskew.hashing import candidate
 from unskew.kernels import allocating_kernel, kernel
 from unskew.members import Names, carried_over
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.registry import register
 from unskew.ring import MOST_NODES, VIRTUAL_NODES, Ring, check_ring, first_workers, new_ring, next_worker, start_walk
 from unskew.schemes.d_choices import EPSILON, fan_out
@@ -183,7 +177,7 @@ class Fish(NamedTuple):
     least
         d_min, the fewest candidates of a hot key; W lets every hot key go anywhere, as W-Choices does.
     interval
-        T, the seconds between two reports of the workers; inf ignores them.
+        T, the seconds between two worker reports; inf ignores them.
     virtual_nodes
         How many nodes each worker has on the ring; 0 hashes modulo W instead.
     whole_epoch
@@ -223,8 +217,7 @@ class Fish(NamedTuple):
         require_number("theta", self.theta, "0 for 1/(4 workers), or a share up to 1", 0.0, 1.0)
         require_number("interval", self.interval, "seconds from 1e-09 on, or inf", 1e-9, np.inf)
         for name in ("whole_epoch", "solver"):
-            if not isinstance(getattr(self, name), bool | np.bool_):
-                raise InputError(f"{name}: must be True or False, not {getattr(self, name)!r}")
+            require_bool(name, getattr(self, name))
 
     @property
     def report_every(self) -> float:
@@ -252,14 +245,19 @@ class Fish(NamedTuple):
         check_sketch("sketch", state.sketch)
         if self.virtual_nodes:
             check_ring("ring", state.ring, self.workers)
-        if not (np.isfinite(state.backlog) & (state.backlog >= 0) & np.isfinite(state.pace) & (state.pace > 0)).all():
-            raise InputError("backlog, pace: must be finite numbers from 0 on, pace above 0")
+        for name, rule, holds in (
+            ("backlog", "from 0 on", state.backlog >= 0),
+            ("pace", "above 0", state.pace > 0),
+            ("top", "from 0 on", state.top >= 0),
+        ):
+            numbers = getattr(state, name)
+            wrong = numbers[~(np.isfinite(numbers) & holds)]
+            if len(wrong):
+                raise InputError(f"{name}: must be finite numbers {rule}, not {wrong[0]}")
         require_integer("choices", int(state.choices[0]), 1, max(TAIL, self.workers))
-        if not 0 <= state.in_epoch[0] <= self.epoch or not 0 <= state.top[0] < np.inf or np.isnan(state.clock).any():
-            raise InputError(
-                f"in_epoch, top, clock: must be from 0 to {self.epoch}, a finite number from 0 on, and times, not "
-                f"{state.in_epoch[0]}, {state.top[0]}, {state.clock.tolist()}"
-            )
+        require_integer("in_epoch", int(state.in_epoch[0]), 0, self.epoch)
+        if np.isnan(state.clock).any():
+            raise InputError(f"clock: must be two times, not {state.clock.tolist()}")
 
     def observe(self, state: State, report: WorkerReport) -> None:
         """Take P_w from each worker that has done something; the others are taken as the mean of those known."""

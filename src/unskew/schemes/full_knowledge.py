@@ -20,7 +20,7 @@ import numpy.typing as npt
 from unskew.checks import require_workers
 from unskew.errors import InputError
 from unskew.kernels import inlined
-from unskew.least import Blocks, changed, check_blocks, new_blocks, smallest_of
+from unskew.least import Blocks, check_blocks, new_blocks, smallest_of, update_block
 from unskew.members import Names, carried_over
 from unskew.registry import register
 
@@ -34,7 +34,7 @@ class State(NamedTuple):
 def choose(scheme, state, key, now, cost):
     worker = smallest_of(state.least)
     state.work[worker] += cost
-    changed(state.least, state.work, worker)
+    update_block(state.least, state.work, worker)
     return worker
 
 

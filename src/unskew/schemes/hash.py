@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.checks import require_integer, require_workers
+from unskew.frequencies import Frequencies
 from unskew.hashing import candidate
 from unskew.kernels import kernel
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.registry import register
 
 

@@ -24,11 +24,12 @@ from unskew.checks import is_number, require_integer, require_number
 from unskew.contract import Loads
 from unskew.errors import InputError
 from unskew.filling import plan_over
+from unskew.frequencies import Frequencies
 from unskew.hashing import candidate
 from unskew.kernels import kernel
 from unskew.least import check_least, least
 from unskew.members import Names, carried_over
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.sketches.space_saving import check_sketch
 from unskew.states import copied
 

@@ -26,6 +26,7 @@ import numpy.typing as npt
 from unskew.checks import is_number, require, require_integer
 from unskew.contract import Loads, Workers
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds, frozen
 from unskew.kernels import kernel
 from unskew.key_table import EMPTY, KeyTable, check_table, fill_all, new_table
@@ -34,7 +35,7 @@ from unskew.partitioning.construction import ALGORITHMS, DEFAULT, construct
 from unskew.partitioning.controller import ERROR, HISTORY, RAREST, next_function
 from unskew.partitioning.function import PLANNER, VIRTUAL_NODES, PartitionFunction, look_up, look_up_all
 from unskew.partitioning.objective import Objective
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.registry import register
 from unskew.ring import MOST_NODES, Ring, check_ring
 from unskew.sketches.lossy_counting import LossyCounting, check_sketch, count_key, new_sketch

@@ -20,9 +20,10 @@ import numpy as np
 
 from unskew.checks import require_integer, require_workers
 from unskew.contract import Loads
+from unskew.frequencies import Frequencies
 from unskew.hashing import candidate
 from unskew.kernels import inlined, kernel
-from unskew.plan import Frequencies, HotKey, Plan
+from unskew.plan import HotKey, Plan
 from unskew.registry import register
 
 

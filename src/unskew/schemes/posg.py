@@ -32,11 +32,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import require, require_integer, require_number
+from unskew.checks import require_bool, require_integer, require_number
 from unskew.errors import InputError
 from unskew.hashing import universal, universal_functions
 from unskew.kernels import inlined, kernel
-from unskew.least import Blocks, changed, check_blocks, look_anew, new_blocks, smallest_of
+from unskew.least import Blocks, check_blocks, look_anew, new_blocks, smallest_of, update_block
 from unskew.members import Names, carried_over
 from unskew.registry import register
 from unskew.schemes.posg_worker import (
@@ -100,7 +100,7 @@ def choose(scheme, state, key, now):
         state.estimated[worker] += _estimate(scheme, state, worker, key, USUAL_ROWS)
     else:
         state.estimated[worker] += _estimate(scheme, state, worker, key, scheme.rows)
-    changed(state.least, state.estimated, worker)
+    update_block(state.least, state.estimated, worker)
     if phase != SEND_ALL:
         return worker, 0
     state.asked[worker] = state.estimated[worker]
@@ -200,7 +200,7 @@ class Posg(NamedTuple):
         require_integer("window", self.window, 1, 2**53)
         require_number("tolerance", self.tolerance, "a number from 0 to 1e9", 0.0, 1e9)
         require_integer("seed", self.seed, 0, MOST_SEED)
-        require("count_idle", self.count_idle, "True or False", isinstance(self.count_idle, bool))
+        require_bool("count_idle", self.count_idle)
 
     def new_state(self) -> State:
         tables = (self.workers, self.rows, self.columns)

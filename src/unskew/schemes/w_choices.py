@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unskew.contract import Loads
+from unskew.frequencies import Frequencies
 from unskew.kernels import kernel
 from unskew.least import Least, new_least
 from unskew.members import Names
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.registry import register
 from unskew.schemes.head import (
     check_head,

@@ -1,4 +1,4 @@
-"""What happens between two tuples, in order of time: reports, events and probes.
+"""What happens between two tuples, in order of time: worker reports, events and probes.
 
 The *stream's clock* shows the latest time seen. Positions are those of tuples within a chunk.
 """

@@ -16,6 +16,15 @@ from unskew.members import Names, carried_over
 class Sample(NamedTuple):
     """The balance at one moment.
 
+    Attributes
+    ----------
+    tuples, time
+        How many tuples have come, and the time by the stream's clock.
+    imbalance
+        I(t), the highest load less the mean.
+    max_load
+        The highest load.
+
     Examples
     --------
     >>> from unskew import Hash

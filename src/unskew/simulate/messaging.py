@@ -29,6 +29,15 @@ ROUNDING = 1e-9  # share of a moment by which one that is foreseen may be early
 class Delivery(NamedTuple):
     """A message that a source heard.
 
+    Attributes
+    ----------
+    tuples, time
+        How many tuples had come before, and the time by the stream's clock.
+    worker, source
+        The name of the worker that told it, and the index of the source that heard it.
+    kind
+        "Reply", or the name of the type of what the worker told all.
+
     Examples
     --------
     >>> from unskew import make
@@ -39,11 +48,11 @@ class Delivery(NamedTuple):
     ('Matrices', 0)
     """
 
-    tuples: int  # that had come before
-    time: float  # by the stream's clock
-    worker: int  # its name
+    tuples: int
+    time: float
+    worker: int
     source: int
-    kind: str  # "Reply", or the name of the type of what the worker told all
+    kind: str
 
 
 class Replies(NamedTuple):

@@ -29,6 +29,27 @@ class QueueSample(NamedTuple):
     ``utilisation_*`` are since each worker has been there, ``recent_*`` since the last look: the sample before, or one
     between that was dropped again, since a stream of unknown length is looked at more often than samples are kept.
 
+    Attributes
+    ----------
+    tuples, time
+        How many tuples have come, and the time by the stream's clock.
+    waiting, done, lost
+        How many of them are at the workers, executed, or lost in crashes.
+    longest_queue, shortest_queue
+        Tuples at one of the workers that are there, at this moment.
+    longest_wait, shortest_wait
+        Seconds until a tuple that comes to the slowest queue now, or to the quickest, would be done.
+    stalled
+        Seconds that the stream has waited for room in a queue.
+    throughput
+        Tuples done per second.
+    latency_mean, latency_p50, latency_p95, latency_p99, latency_min, latency_max
+        Seconds from arrival until done.
+    utilisation_mean, utilisation_max
+        Over the workers that are there.
+    recent_utilisation_mean, recent_utilisation_max, recent_utilisation_min
+        The same since the last look.
+
     Examples
     --------
     >>> from unskew import Shuffle
@@ -42,12 +63,12 @@ class QueueSample(NamedTuple):
     """
 
     tuples: int
-    time: float  # by the stream's clock
-    waiting: int  # tuples at all workers
-    longest_queue: int  # at one of the workers that are there, at this moment
+    time: float
+    waiting: int
+    longest_queue: int
     done: int
     lost: int
-    stalled: float  # seconds
+    stalled: float
     throughput: float | None
     latency_mean: float | None
     latency_p50: float | None
@@ -55,11 +76,11 @@ class QueueSample(NamedTuple):
     latency_p99: float | None
     latency_min: float | None
     latency_max: float | None
-    utilisation_mean: float  # over the workers that are there, since each has been
+    utilisation_mean: float
     utilisation_max: float
-    shortest_queue: int  # the same
-    longest_wait: float  # seconds until a tuple that comes to the slowest queue now would be done
-    shortest_wait: float  # the same of the quickest
+    shortest_queue: int
+    longest_wait: float
+    shortest_wait: float
     recent_utilisation_mean: float
     recent_utilisation_max: float
     recent_utilisation_min: float

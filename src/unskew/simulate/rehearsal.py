@@ -21,7 +21,7 @@ def rehearse(scheme: Scheme, events: Sequence[Event], rate: float | None) -> Non
     if not changes:
         return
     router, crew = Router(scheme), Crew(scheme.workers)
-    router.workers_changed(crew.names)
+    router.change_workers(crew.names)
     for event in _in_order(changes, rate):
         crew.change(event)
 

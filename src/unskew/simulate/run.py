@@ -126,7 +126,7 @@ class Run:
     def take(self, chunk: Tuples, rows: Rows | None, keys: int) -> None:
         """The way of a chunk; `rows` are the numbers of its keys among the `keys` seen so far.
 
-        The chunk is cut where something is due that routers or workers notice: a report, an event, a probe. Each part
+        The chunk is cut where something is due that routers or workers notice: worker report, event or probe. Each part
         is routed as a whole. Its tuples then arrive at their workers in pieces that end where a sample is due: samples
         change nothing, so routers need not stop for them (there may be thousands of routers).
         """
@@ -243,7 +243,7 @@ class Run:
         """Tell all routers who is there after `event`."""
         try:
             for router in (*self._routers, *([] if self._oracle is None else [self._oracle])):
-                router.workers_changed(self._crew.names)
+                router.change_workers(self._crew.names)
         except InputError as error:
             name, workers = registration_of(self._scheme).name, len(self._crew.names)
             raise InputError(f"event: {event.brief}: {name} cannot go on with {workers:,} workers: {error}") from None

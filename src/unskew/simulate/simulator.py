@@ -14,9 +14,9 @@ import numpy as np
 from unskew.checks import require_integer
 from unskew.contract import Scheme, Times
 from unskew.errors import InputError
+from unskew.frequencies import Frequencies
 from unskew.hashing import frozen
 from unskew.key_table import SMALLEST
-from unskew.plan import Frequencies
 from unskew.registry import registration_of
 from unskew.simulate.estimation import parse_estimation
 from unskew.simulate.events import Event, parse_event

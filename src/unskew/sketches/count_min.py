@@ -23,7 +23,7 @@ import numpy.typing as npt
 from unskew.checks import require_integer
 from unskew.errors import InputError, InputTypeError
 from unskew.hashing import KeyIds, frozen, require_key_ids, universal, universal_functions
-from unskew.kernels import allocating_kernel, inlined, kernel
+from unskew.kernels import inlined, kernel
 
 MOST_ROWS = 64
 MOST_COLUMNS = 2**26
@@ -105,19 +105,6 @@ def add_all(sketch: CountMin, key_ids: KeyIds, values: Any = 1.0) -> None:
 def _add_all(sketch, keys, values):
     for i in range(len(keys)):
         add(sketch, keys[i], values[i])
-
-
-def estimates(sketch: CountMin, key_ids: KeyIds) -> Values:
-    """The estimate of each key."""
-    return _estimates(sketch, require_key_ids(key_ids))
-
-
-@allocating_kernel
-def _estimates(sketch, keys):
-    found = np.empty(len(keys))
-    for i in range(len(keys)):
-        found[i] = estimate(sketch, keys[i])
-    return found
 
 
 def merge(one: CountMin, other: CountMin) -> CountMin:

@@ -180,14 +180,18 @@ def check_sketch(name: str, sketch: LossyCounting) -> None:
         raise InputError(f"{name}.table.used: must be from 0 to {rows}, the number of rows, not {used}")
     lost = _first_lost(sketch)
     if lost >= 0:
-        raise InputError(f"{name}.table: must lead from key {int(sketch.counted[lost]):#x} to its row {lost}")
+        key = sketch.counted[lost]
+        value = sketch.table.values[find(sketch.table, key)]
+        raise InputError(f"{name}.table: key {int(key):#x} must have the value {lost} (its row), not {value}")
     for field in ("counts", "errors"):
         numbers = getattr(sketch, field)
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < MOST_TUPLES:
             raise InputError(f"{name}.{field}: must be from 0 to under {MOST_TUPLES}, not {numbers.min()}")
     window, life = sketch.lengths.tolist()
-    if not 1 <= window <= MOST_TUPLES or not 0 <= life <= 2 * MOST_TUPLES:
-        raise InputError(f"{name}.lengths: must be those of a window and of a counter's life, not {[window, life]}")
+    if not 1 <= window <= MOST_TUPLES:
+        raise InputError(f"{name}.lengths: the window must be from 1 to {MOST_TUPLES} tuples, not {window}")
+    if not 0 <= life <= 2 * MOST_TUPLES:
+        raise InputError(f"{name}.lengths: a counter's life must be from 0 to {2 * MOST_TUPLES} tuples, not {life}")
     if len(sketch.seen) * most_in_memory(window, life or MOST_TUPLES) > rows:
         raise InputError(f"{name}.lengths: windows of {window} tuples need more than {rows} rows")
     if sketch.seen.max() > (life or MOST_TUPLES) or sketch.seen.min() < -MOST_TUPLES:

@@ -97,8 +97,9 @@ def check_sketch(name: str, sketch: SpaceSaving) -> None:
         raise InputError(f"{name}.table.used: must be from 0 to {counters}, the number of counters, not {used}")
     lost = _first_lost(sketch)
     if lost >= 0:
-        key = int(sketch.counted[lost])
-        raise InputError(f"{name}.table: must lead from key {key:#x} to its counter {lost}")
+        key = sketch.counted[lost]
+        value = sketch.table.values[find(sketch.table, key)]
+        raise InputError(f"{name}.table: key {int(key):#x} must have the value {lost} (its counter), not {value}")
     for field in ("counts", "errors", "total"):
         numbers = getattr(sketch, field)
         wrong = numbers[~((numbers >= 0) & (numbers < MOST_TUPLES))]

@@ -1,18 +1,19 @@
-"""unskew on Spark: the scheme's decisions as an ordinary salt column. The only package that imports pyspark.
+"""unskew on Spark: the scheme's decisions as an ordinary salt column.
 
     from unskew.spark import repartition
 
     balanced = repartition(df, "word", workers=64)
 
-Everything here takes and returns DataFrames or Columns, works with ``df.transform`` and with Spark Connect, and never
-changes a setting of the session.
+What routes rows takes a DataFrame and returns one, so it works with ``df.transform``; reports, plans and measurements
+are objects of their own. Everything works on Spark Connect unless its docstring says otherwise, and nothing changes a
+setting of the session. Only this package and ``unskew.apps`` import pyspark.
 """
 
 from unskew.spark.aggregate import aggregate
 from unskew.spark.apply_split import apply_split
 from unskew.spark.apply_whole import apply_whole
 from unskew.spark.background import run_watched as run_watched  # this and the others "as": for unskew's own commands
-from unskew.spark.balance import Balance, balance
+from unskew.spark.balance import Balance, measure_balance
 from unskew.spark.conversation import Conversation, Heard
 from unskew.spark.cost import cost_report
 from unskew.spark.counting import Decay
@@ -26,11 +27,11 @@ from unskew.spark.map_balanced import map_balanced
 from unskew.spark.planning import plan_for
 from unskew.spark.rebalance import Rebalanced, rebalance
 from unskew.spark.route import SALT
-from unskew.spark.routing import repartition, salted
+from unskew.spark.routing import add_salt, repartition
 from unskew.spark.serving import Served as Served
 from unskew.spark.serving import place_at as place_at
 from unskew.spark.serving import place_whole_keys as place_whole_keys
-from unskew.spark.serving import require_slots as require_slots
+from unskew.spark.serving import require_task_threads as require_task_threads
 from unskew.spark.serving import serve as serve
 from unskew.spark.serving import serve_timed as serve_timed
 from unskew.spark.serving import source_rows as source_rows
@@ -56,17 +57,17 @@ __all__ = [
     "LearnedCosts",
     "Rebalanced",
     "Watch",
+    "add_salt",
     "aggregate",
     "apply_split",
     "apply_whole",
-    "balance",
     "cost_report",
     "key_id",
     "map_balanced",
+    "measure_balance",
     "plan_for",
     "rebalance",
     "repartition",
-    "salted",
     "skew_report",
     "watch",
 ]

@@ -1,4 +1,4 @@
-"""`balance`: how many rows each partition of a DataFrame really has, beside what the plan predicted."""
+"""`measure_balance`: how many rows each partition of a DataFrame really has, beside what the plan predicted."""
 
 import time
 from collections.abc import Iterator
@@ -34,7 +34,16 @@ MEASURED = StructType(
 
 @dataclass(frozen=True)
 class Balance:
-    """Rows per worker, as `balance` found them. Print it, show it in a notebook, `plot` it, or take `to_dict` for JSON.
+    """Rows per worker, as `measure_balance` found them. Prints, also in notebooks; has `plot`, and `to_dict` for JSON.
+
+    Attributes
+    ----------
+    rows
+        Of each worker.
+    planned
+        Rows per worker that the plan predicted; empty where there is no prediction.
+    seconds
+        What each worker took for its rows; empty if not timed.
 
     Examples
     --------
@@ -44,8 +53,8 @@ class Balance:
     """
 
     rows: tuple[int, ...]
-    planned: tuple[float, ...] = ()  # rows per worker that the plan predicted; empty where there is no prediction
-    seconds: tuple[float, ...] = ()  # that each worker took for its rows; empty if not timed
+    planned: tuple[float, ...] = ()
+    seconds: tuple[float, ...] = ()
 
     @property
     def max_over_mean(self) -> float:
@@ -127,7 +136,7 @@ class Balance:
         return as_html(self)
 
 
-def balance(df: DataFrame, plan: Plan | None = None, *, timed: bool = False) -> Balance:
+def measure_balance(df: DataFrame, plan: Plan | None = None, *, timed: bool = False) -> Balance:
     """Count the rows of each partition of `df`, in one Spark job, now: did it work?
 
     Parameters
@@ -143,9 +152,9 @@ def balance(df: DataFrame, plan: Plan | None = None, *, timed: bool = False) -> 
 
     Examples
     --------
-    >>> from unskew.spark import balance, plan_for, repartition
+    >>> from unskew.spark import measure_balance, plan_for, repartition
     >>> plan = plan_for(df, "word", workers=4)
-    >>> found = balance(repartition(df, "word", workers=4, plan=plan, deal="position"), plan)
+    >>> found = measure_balance(repartition(df, "word", workers=4, plan=plan, deal="position"), plan)
     >>> sum(found.rows), round(found.max_over_mean, 1), round(found.planned_max_over_mean, 1)
     (1000, 1.0, 1.0)
     """

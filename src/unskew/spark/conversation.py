@@ -28,6 +28,15 @@ NOT_RUN = "conversation: what map returned has not run; write or collect it firs
 class Heard(NamedTuple):
     """What workers did in a run, and what they had to tell.
 
+    Attributes
+    ----------
+    rows, seconds
+        Of each worker: its rows, and what they took, or the cost that was told.
+    replies
+        How many there were to requests of sources.
+    told
+        The workers that told all sources something, in order.
+
     Examples
     --------
     >>> from unskew.spark import Heard
@@ -35,10 +44,10 @@ class Heard(NamedTuple):
     (1,)
     """
 
-    rows: tuple[int, ...]  # of each worker
-    seconds: tuple[float, ...]  # the same, or the cost that was told
-    replies: int  # to requests of sources
-    told: tuple[int, ...]  # workers that told all sources something, in order
+    rows: tuple[int, ...]
+    seconds: tuple[float, ...]
+    replies: int
+    told: tuple[int, ...]
 
 
 class Conversation:

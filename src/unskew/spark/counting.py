@@ -13,7 +13,8 @@ from pyspark.sql.types import DateType, NumericType, TimestampNTZType, Timestamp
 
 from unskew.checks import is_number
 from unskew.errors import InputError
-from unskew.plan import MOST_HOT_KEYS, Frequencies, Plan
+from unskew.frequencies import MOST_HOT_KEYS, Frequencies
+from unskew.plan import Plan
 from unskew.spark.frames import column, count_of
 from unskew.spark.keys import key_columns, key_id, partition_of, shown_key
 from unskew.spark.worker_counts import MOST_COUNTED, count_numbers, load_in, number_of
@@ -92,7 +93,7 @@ def home_number(columns: list[Column], workers: int) -> Column:
 def frequencies_in(row: Any, workers: int, most: int, counted: int | None = None) -> Frequencies:
     """What the aggregates of `counting` found; `counted` says how many rows had a key id, if not all."""
     rows = row["rows"] if counted is None else counted
-    found = [(entry["item"], entry["count"]) for entry in row["top"] or [] if entry["item"] is not None]
+    found = [(top["item"], top["count"]) for top in row["top"] or [] if top["item"] is not None]
     ids, counts = np.array(found, np.int64).reshape(-1, 2).T
     known = are_known(counts, rows, most)
     ids, counts = ids[known].view(np.uint64), counts[known]

@@ -2,8 +2,8 @@
 
 First a look at some rows of hot keys, which costs little: Spark stops reading when it has them. If two are equal
 more often than balance allows, all rows are counted by the worker that they would get, by content and by position: two
-native passes, without a shuffle. Data whose first rows differ while later ones are equal passes this look; `balance`
-shows then what came of it.
+native passes, without a shuffle. Data whose first rows differ while later ones are equal passes this look;
+`measure_balance` shows then what came of it.
 """
 
 from collections import Counter
@@ -41,7 +41,7 @@ def looks_uneven(columns: list[Column], plan: Plan, dealt: Dealing) -> bool:
     return sqrt(likely * plan.workers) > MOST_SPREAD
 
 
-def measured_max_over_mean(df: DataFrame, columns: list[Column], salt: Column, workers: int) -> float:
+def measure_max_over_mean(df: DataFrame, columns: list[Column], salt: Column, workers: int) -> float:
     """Rows of the busiest worker over the mean, if rows are placed by the keys and the salt. One pass over the rows."""
     worker = partition_of(workers, *columns, salt)
     loads = [row["count"] for row in df.groupBy(worker.alias("worker")).count().collect()]

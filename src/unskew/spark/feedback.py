@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812
 from pyspark.sql.types import DoubleType, IntegerType, LongType, StructField, StructType
 
+from unskew.checks import require_bool
 from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
 from unskew.registry import registration_of
@@ -66,8 +67,7 @@ class Feedback:
     def __init__(self, scheme: Scheme | Router, *, anchored: bool = False) -> None:
         if isinstance(scheme, str):
             raise InputTypeError(f"scheme: must be an object such as make({scheme!r}, 16), not a name")
-        if not isinstance(anchored, bool):
-            raise InputTypeError(f"anchored: must be True or False, not {anchored!r}")
+        require_bool("anchored", anchored)
         self._router = scheme if isinstance(scheme, Router) else Router(scheme)
         if not self._router.listens:
             name = registration_of(self._router.scheme).name

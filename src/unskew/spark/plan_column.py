@@ -120,7 +120,7 @@ def _fill_cells(hashes: list[int], size: int) -> tuple[list[int], list[int | Non
     groups: dict[int, list[int]] = {}
     for each in hashes:
         groups.setdefault(each % len(displacements), []).append(each)
-    for group, members in sorted(groups.items(), key=lambda entry: -len(entry[1])):
+    for group, members in sorted(groups.items(), key=lambda group: -len(group[1])):
         for displacement in range(size):
             wanted = [((each >> 16) ^ displacement) % size for each in members]
             if len(set(wanted)) == len(wanted) and all(cells[cell] is None for cell in wanted):

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 
 from unskew.checks import require_integer
 from unskew.errors import InputError, InputTypeError
+from unskew.frequencies import Frequencies
 from unskew.partitioning import (
     ALGORITHMS,
     Moves,
@@ -23,7 +24,7 @@ from unskew.partitioning import (
 )
 from unskew.partitioning.construction import DEFAULT
 from unskew.partitioning.function import NO_KEYS, NO_WORKERS, PLANNER
-from unskew.plan import Frequencies, HotKey, Plan
+from unskew.plan import HotKey, Plan
 from unskew.spark.balance import Balance
 from unskew.spark.cost_dealing import MOST_WORKERS
 from unskew.spark.counting import count_keys, fetch_names
@@ -37,6 +38,17 @@ from unskew.spark.planning import require_plan_of
 class Rebalanced:
     """What `rebalance` found. Give `plan` to `apply_whole`, and keep it as the next `previous`.
 
+    Attributes
+    ----------
+    plan
+        The new placement, of the same kind as the one before.
+    moves
+        Of the keys that were counted: key, from, to and state.
+    before, after
+        Rows per worker by the placement before and by the new one; None where they are not known.
+    rows_moved
+        Rows of all keys that change their worker, counted or not; None where it is not known.
+
     Examples
     --------
     >>> from unskew import Frequencies, key_ids
@@ -47,11 +59,11 @@ class Rebalanced:
     (2, 0)
     """
 
-    plan: Plan | PartitionFunction  # of the same kind as the one before
-    moves: Moves  # of the keys that were counted: key, from, to and state
-    before: Balance | None = field(default=None)  # rows per worker, by the plan before; None where it is not known
-    after: Balance | None = field(default=None)  # rows per worker, by the new plan
-    rows_moved: int | None = None  # rows of all keys that change their worker, counted or not
+    plan: Plan | PartitionFunction
+    moves: Moves
+    before: Balance | None = field(default=None)
+    after: Balance | None = field(default=None)
+    rows_moved: int | None = None
 
     @property
     def cost(self) -> float:
@@ -153,7 +165,7 @@ def rebalance(
     counted = source if isinstance(source, Frequencies) else count_keys(source, keys, workers)
     like = PartitionFunction(1, cold="arcs") if old is None else old
     hashed = replace(like, members=workers, key_ids=NO_KEYS, placed=NO_WORKERS)
-    load = None if isinstance(source, Frequencies) else _load(source, keys, hashed)
+    load = None if isinstance(source, Frequencies) else _count_rows(source, keys, hashed)
     if old is None:
         new = place_whole(workers, counted, cold="arcs", cold_load=load)
     elif objective is None:
@@ -164,8 +176,8 @@ def rebalance(
     found = moves(new if old is None else old, new, counted.merged(), objective)
     before = after = moved = None
     if not isinstance(source, Frequencies):
-        found = _named(source, keys, found, workers)
-        before, after, moved = _compared(source, keys, new if old is None else old, new)
+        found = _fetch_key_names(source, keys, found, workers)
+        before, after, moved = _compare(source, keys, new if old is None else old, new)
     plan: Plan | PartitionFunction = new
     if isinstance(previous, Plan):
         plan = new.to_plan(counted.merged())
@@ -178,14 +190,14 @@ def _of_columns(plan: Plan, df: DataFrame, keys: str | Sequence[str]) -> Plan:
     return Plan(plan.scheme, plan.workers, plan.hot_keys, plan.cold_salt, plan.predicted_load, described_keys(df, keys))
 
 
-def _load(df: DataFrame, keys: str | Sequence[str], function: PartitionFunction) -> list[int]:
+def _count_rows(df: DataFrame, keys: str | Sequence[str], function: PartitionFunction) -> list[int]:
     """Rows of each worker by the hash of a function alone. One native pass."""
     worker = cold_worker(key_columns(df, keys), function).alias("worker")
     rows = {row["worker"]: row["count"] for row in df.groupBy(worker).count().collect()}
     return [rows.get(worker, 0) for worker in range(function.workers)]
 
 
-def _compared(
+def _compare(
     df: DataFrame, keys: str | Sequence[str], old: PartitionFunction, new: PartitionFunction
 ) -> tuple[Balance, Balance, int]:
     """Rows of each worker by two functions, and how many rows change their worker. One native pass."""
@@ -200,7 +212,7 @@ def _compared(
     return Balance(tuple(loads[0])), Balance(tuple(loads[1])), moved
 
 
-def _named(df: DataFrame, keys: str | Sequence[str], found: Moves, workers: int) -> Moves:
+def _fetch_key_names(df: DataFrame, keys: str | Sequence[str], found: Moves, workers: int) -> Moves:
     """The moves with the values of their keys as text. One native pass, where anything moves."""
     if not len(found):
         return found

@@ -1,4 +1,4 @@
-"""`Route`: what a user asked for in `repartition`, `salted`, `aggregate` or `apply_split`, checked and carried out."""
+"""`Route`: what was asked for in `repartition`, `add_salt`, `aggregate` or `apply_split`, checked and carried out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from unskew.planning import check_plannable
 from unskew.registry import Registration, lookup, make, registration_of
 from unskew.spark.anchors import repartition_at_anchors
 from unskew.spark.dealing import Dealing, by_position, dealing
-from unskew.spark.evenness import MOST_EXCESS, looks_uneven, measured_max_over_mean
+from unskew.spark.evenness import MOST_EXCESS, looks_uneven, measure_max_over_mean
 from unskew.spark.feedback import Feedback
 from unskew.spark.frames import as_compared, column, free_name, is_connect, require_batch, require_frame, warn
 from unskew.spark.keys import key_columns, key_id, key_names
@@ -194,7 +194,7 @@ class Route:
             return as_asked
         in_turn = self._deal(by_position(self.df), plan, name)
         load, even = (
-            measured_max_over_mean(each.df, self.columns, each.salt, self.workers) for each in (as_asked, in_turn)
+            measure_max_over_mean(each.df, self.columns, each.salt, self.workers) for each in (as_asked, in_turn)
         )
         if load <= MOST_EXCESS * even:
             return as_asked

@@ -1,4 +1,4 @@
-"""Rows to workers: `salted` adds the salt that makes Spark place a row as a scheme chose, `repartition` places it."""
+"""Rows to workers: `add_salt` adds the salt that makes Spark place a row as a scheme chose, `repartition` places it."""
 
 from collections.abc import Sequence
 
@@ -74,7 +74,7 @@ def repartition(
     return Route(df, keys, workers, scheme, mode, plan, deal, sample).place()
 
 
-def salted(
+def add_salt(
     df: DataFrame,
     keys: str | Sequence[str],
     workers: int,
@@ -100,8 +100,8 @@ def salted(
 
     Examples
     --------
-    >>> from unskew.spark import salted
-    >>> salted(df, "word", workers=4, salt="salt").repartition(4, "word", "salt").columns
+    >>> from unskew.spark import add_salt
+    >>> add_salt(df, "word", workers=4, salt="salt").repartition(4, "word", "salt").columns
     ['word', 'v', 'salt']
     """
     require_new_column(df, salt)

@@ -111,14 +111,16 @@ def serve_timed(place: Callable[[], DataFrame], service: Service, feedback: Feed
     feedback.collect()
 
 
-def require_slots(spark: SparkSession, slots: int) -> None:
+def require_task_threads(spark: SparkSession, task_threads: int) -> None:
     """InputError unless the session is of this machine and runs so many tasks at the same time."""
     try:
         context = spark.sparkContext
     except Exception:  # Spark Connect has no context; each of its versions refuses with another error
         raise InputError("master: workers share a file, so Spark must be local, not Spark Connect") from None
-    if not context.master.startswith("local[") or context.defaultParallelism < slots:
-        raise InputError(f"master: must be local[{slots}] or more, a task thread per worker, not {context.master}")
+    if not context.master.startswith("local[") or context.defaultParallelism < task_threads:
+        raise InputError(
+            f"master: must be local[{task_threads}] or more, a task thread per worker, not {context.master}"
+        )
 
 
 def _serving(service: Service, path: str) -> Callable[[Batches], Batches]:

@@ -9,7 +9,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
 from unskew.checks import require_workers
-from unskew.plan import Frequencies, require_sample
+from unskew.frequencies import Frequencies
+from unskew.plan import require_sample
 from unskew.report import KeyCounts, Report, report_on
 from unskew.report.advice import purpose
 from unskew.report.counts import TOP

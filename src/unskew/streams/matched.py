@@ -147,7 +147,7 @@ class StandIn(Generated):
         data_set = PUBLISHED[self.name]
         if data_set.tail is None:
             return zipf_ranks(generator, *_solve(data_set.tuples, data_set.keys, data_set.p1), count)
-        keys = zipf_ranks(generator, data_set.tail, _possible_apart(self.name), count) + 1
+        keys = zipf_ranks(generator, data_set.tail, possible_apart(self.name), count) + 1
         keys[generator.random(count) < data_set.p1] = 1
         return keys
 
@@ -156,7 +156,7 @@ class StandIn(Generated):
 
 
 @cache
-def _possible_apart(name: str) -> int:
+def possible_apart(name: str) -> int:
     """How many keys there are besides the hottest, of which the published number of tuples shows the published one."""
     data_set = PUBLISHED[name]
     assert data_set.tail is not None
@@ -166,14 +166,6 @@ def _possible_apart(name: str) -> int:
         return expected_distinct(tail, int(np.exp(log_possible)), others) / (data_set.keys - 1) - 1.0
 
     return int(np.exp(_bisect(missing, float(np.log(data_set.keys)), float(np.log(MOST_POSSIBLE_KEYS)))))
-
-
-def expected_pairs(name: str, workers: int) -> float:
-    """(worker, key) pairs of a stand-in whose hottest key is apart, if each tuple went to a random worker."""
-    data_set = PUBLISHED[name]
-    assert data_set.tail is not None
-    others = round(data_set.tuples * (1 - data_set.p1) / workers)
-    return workers * (1 + expected_distinct(data_set.tail, _possible_apart(name), others))
 
 
 @cache

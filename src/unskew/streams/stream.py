@@ -17,6 +17,17 @@ CHUNK = 65_536  # tuples; small enough for the processor's cache, large enough t
 class Chunk(NamedTuple):
     """Consecutive tuples of a stream.
 
+    Parameters
+    ----------
+    keys
+        One key per tuple, a numpy or Arrow array.
+    times
+        Seconds.
+    source_keys
+        What decides which source a tuple enters at, where the stream says so.
+    costs
+        Seconds of work per tuple for a worker of capacity 1; None: 1 each.
+
     Examples
     --------
     >>> import numpy as np
@@ -26,10 +37,10 @@ class Chunk(NamedTuple):
     3
     """
 
-    keys: Any  # one key per tuple: numpy or Arrow array
-    times: npt.NDArray[np.float64]  # seconds
-    source_keys: Any = None  # what decides which source a tuple enters at, where the stream says so
-    costs: npt.NDArray[np.float64] | None = None  # seconds of work per tuple for a worker of capacity 1; None: 1 each
+    keys: Any
+    times: npt.NDArray[np.float64]
+    source_keys: Any = None
+    costs: npt.NDArray[np.float64] | None = None
 
     def key_ids(self) -> KeyIds:
         return key_ids(self.keys)

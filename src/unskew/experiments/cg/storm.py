@@ -28,7 +28,7 @@ KINDS: Kinds = {
     KG: Hash,
     PKG: PartialKey,
     SG: Shuffle,
-    CG: partial(grouping, window=WINDOW, queue_capacity=BOUND),
+    CG: partial(grouping, window=WINDOW, queue_bound=BOUND),
     ASSIGNED: partial(grouping, window=WINDOW),
 }
 READING = (

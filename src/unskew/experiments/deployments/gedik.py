@@ -71,7 +71,7 @@ class Adding(NamedTuple):
     events: tuple[str, ...] = ()
 
     @property
-    def slots(self) -> int:
+    def task_threads(self) -> int:
         return WORKERS + 1
 
     def row(self, result: Measured) -> dict[str, Any]:

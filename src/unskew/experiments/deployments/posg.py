@@ -77,7 +77,7 @@ class Enrichment(NamedTuple):
         return self.scheme.workers
 
     @property
-    def slots(self) -> int:
+    def task_threads(self) -> int:
         return self.workers
 
     def row(self, result: Measured) -> dict[str, Any]:

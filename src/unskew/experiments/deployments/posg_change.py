@@ -56,7 +56,7 @@ class Unfolding(NamedTuple):
     events: tuple[str, ...] = ()
 
     @property
-    def slots(self) -> int:
+    def task_threads(self) -> int:
         return self.scheme.workers
 
     def row(self, result: Measured) -> dict[str, Any]:

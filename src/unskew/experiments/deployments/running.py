@@ -14,8 +14,8 @@ from unskew.errors import InputError
 from unskew.experiments.grid import Outcome, Outcomes, last_line
 from unskew.experiments.kept_passes import KeptPasses
 
-SLOTS = 64  # task threads: workers that sleep at the same time
-MASTER = f"local[{SLOTS}]"
+TASK_THREADS = 64  # workers that sleep at the same time
+MASTER = f"local[{TASK_THREADS}]"
 SETTINGS = {
     "spark.driver.memory": "2g",
     "spark.python.daemon.module": "unskew.spark.deployed_daemon",  # workers that are ready at once
@@ -25,7 +25,7 @@ SETTINGS = {
 WAIT = 0.2  # seconds between two looks at what is done
 
 
-class Slots:
+class TaskThreads:
     """Task threads, given to jobs in the order in which they ask."""
 
     def __init__(self, number: int) -> None:
@@ -47,17 +47,17 @@ def run_deployed(spark: Any, jobs: Sequence[Any], progress: Callable[[int], None
 
     None is `kept`: what was measured in another run, at another time, is not to be compared with this one.
     """
-    from unskew.spark import require_slots, run_watched
+    from unskew.spark import require_task_threads, run_watched
 
-    most = max((job.slots for job in jobs), default=0)
-    require_slots(spark, most)
+    most = max((job.task_threads for job in jobs), default=0)
+    require_task_threads(spark, most)
     available = spark.sparkContext.defaultParallelism
     results: dict[int, list[Any]] = {}
     errors: list[Exception] = []
     seen = 0
 
     def start_all() -> None:
-        slots, threads = Slots(available), []
+        task_threads, started = TaskThreads(available), []
 
         def one(number: int, folder: Path) -> None:
             try:
@@ -65,16 +65,16 @@ def run_deployed(spark: Any, jobs: Sequence[Any], progress: Callable[[int], None
             except Exception as error:
                 errors.append(error)
             finally:
-                slots.give_back(jobs[number].slots)
+                task_threads.give_back(jobs[number].task_threads)
 
         with tempfile.TemporaryDirectory(prefix="unskew-deployments-") as folder:
             for number in sorted(range(len(jobs)), key=lambda number: not jobs[number].long):  # else in order
-                slots.take(jobs[number].slots)
+                task_threads.take(jobs[number].task_threads)
                 if errors:
                     break
-                threads.append(threading.Thread(target=one, args=(number, Path(folder)), daemon=True))
-                threads[-1].start()
-            for thread in threads:
+                started.append(threading.Thread(target=one, args=(number, Path(folder)), daemon=True))
+                started[-1].start()
+            for thread in started:
                 thread.join()
 
     def watch() -> None:

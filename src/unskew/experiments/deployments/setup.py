@@ -45,7 +45,7 @@ class Deployment(NamedTuple):
     events: tuple[str, ...] = ()
 
     @property
-    def slots(self) -> int:
+    def task_threads(self) -> int:
         """Task threads that it needs at the same time: sources are done before workers start."""
         return self.service.workers
 

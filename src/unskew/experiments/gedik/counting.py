@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from unskew.experiments.gedik.setup import APART, HASHES, Case, Measured
+from unskew.frequencies import Frequencies
 from unskew.key_columns import key_ids
 from unskew.partitioning import Objective, PartitionFunction, construct, imbalance, moves, relative_migration
 from unskew.partitioning.controller import frequencies_of
-from unskew.plan import Frequencies
 from unskew.sketches.lossy_counting import count_keys, keys_in_memory, new_sketch
 from unskew.streams import Stream
 from unskew.streams.zipf import zipf_ranks

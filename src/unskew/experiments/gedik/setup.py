@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from unskew.experiments.grid import Outcomes
 from unskew.experiments.paper import Settings
+from unskew.frequencies import Frequencies
 from unskew.hashing import KeyIds
 from unskew.key_columns import key_ids
 from unskew.partitioning import Objective, PartitionFunction, construct
 from unskew.partitioning.construction import counts_of
-from unskew.plan import Frequencies
 from unskew.ring import forget_rings
 from unskew.streams.zipf import harmonic
 

@@ -11,7 +11,8 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 from unskew.checks import require_integer, require_number
 from unskew.contract import Scheme
 from unskew.errors import InputTypeError
-from unskew.plan import MOST_HOT_KEYS, Plan
+from unskew.frequencies import MOST_HOT_KEYS
+from unskew.plan import Plan
 from unskew.spark.counting import counting_by, home_number
 from unskew.spark.frames import column, free_name
 from unskew.spark.keys import described_keys, key_columns, key_id, partition_of, shown_key

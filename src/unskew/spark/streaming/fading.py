@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from unskew.errors import InputError
-from unskew.plan import MOST_HOT_KEYS, Frequencies
+from unskew.frequencies import MOST_HOT_KEYS, Frequencies
 
 FINE = 1000  # counts are handed on in thousandths of a row, as by `count_keys_with_decay`
 MOST_KEPT = 2 * MOST_HOT_KEYS  # keys; the others have faded, or were never hot

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unskew.plan import Frequencies
+from unskew.frequencies import Frequencies
 from unskew.spark.counting import frequencies_in
 from unskew.spark.streaming.plan_file import version_of
 from unskew.spark.worker_counts import counts_workers, load_in

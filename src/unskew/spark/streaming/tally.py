@@ -21,8 +21,9 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 from pyspark.sql.types import ArrayType, BinaryType, LongType, StructField, StructType
 
 from unskew.aggregates.states import ROWS
+from unskew.frequencies import Frequencies
 from unskew.hashing import candidates_of
-from unskew.plan import Frequencies, Plan
+from unskew.plan import Plan
 from unskew.spark.counting import are_known
 from unskew.spark.keys import shown_key
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
