@@ -169,6 +169,15 @@ def test_rows_are_dealt_by_number_where_no_cost_is_known_or_all_cost_nothing(doc
     assert balance(map_balanced(documents, same, documents.schema, W, cost)).max_over_mean < 1.02
 
 
+def test_rows_that_cost_nothing_are_dealt_by_number_beside_those_that_do(spark: SparkSession) -> None:
+    """As by cost="length(text)", where most texts are empty."""
+    df = spark.range(4000, numPartitions=3)
+    placed = CostDealing(df, F.expr("if(id % 10 = 0, 5, 0)"), W, None).place()
+    assert over_bound(placed, "if(id % 10 = 0, 5, 0)", W) < 1.05
+    free = placed.where("id % 10 != 0").groupBy(F.spark_partition_id()).count().collect()
+    assert [row["count"] for row in free] == pytest.approx([900] * W, rel=0.05)
+
+
 def test_a_micro_batch_without_rows_teaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else all rows of the next one would seem to cost nothing, and go to one worker."""
     files = CostFiles(str(tmp_path))
@@ -474,6 +483,8 @@ def test_a_stream_is_dealt_by_the_costs_that_are_told(documents: DataFrame, tmp_
     assert sorted(found["id"].to_pylist()) == list(range(2000))
     load = np.bincount(found["worker"].to_numpy(), found["cost"].to_numpy(), 16)
     assert load.max() / load.mean() < 1.05
+    free = finished(map_balanced(rows, same, documents.schema, 16, "0").select(F.spark_partition_id()), tmp_path / "0")
+    assert np.bincount(free[0].to_numpy(), minlength=16).tolist() == [125] * 16
     with pytest.raises(StreamingQueryException, match=r"cost: must be a finite number from 0 on, .* not -1\.0"):
         finished(map_balanced(rows, same, documents.schema, 4, "-1"), tmp_path / "wrong")
 

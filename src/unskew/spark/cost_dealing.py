@@ -159,7 +159,9 @@ class CostDealing:
             if self._whole:  # then the cost is a constant
                 raise
             raise InputError(f"cost: Spark cannot compute it, or the rows, in each row: {_said(error)}") from None
-        return Deal(lots, measured, longest_first(measured.cost, self.workers))
+        assigned, free = longest_first(measured.cost, self.workers), measured.cost == 0
+        assigned.workers[free] = longest_first(measured.rows[free], self.workers).workers  # evenly by their rows
+        return Deal(lots, measured, assigned)
 
 
 def cost_column(df: DataFrame, cost: Any) -> Column:
