@@ -19,8 +19,8 @@ from unskew import InputError
 from unskew.sketches.mean_costs import new_mean_costs
 from unskew.spark import LearnedCosts, balance, map_balanced
 from unskew.spark.cost_dealing import CostDealing
-from unskew.spark.learned_costs import COLUMNS, ROWS, packed
 from unskew.spark.streaming.cost_files import CostFiles
+from unskew.spark.timed_costs import COLUMNS, ROWS, packed
 from unskew.spark.working import by_cost_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
@@ -471,6 +471,17 @@ def test_a_sample_can_be_timed_first(classes: DataFrame) -> None:
     assert costs.time_sample(classes, napping, seconds=0.5) > 20
     found = classes.select("class", costs.estimate(classes).alias("e")).distinct().collect()
     assert {row["class"] for row in found if row["e"] >= 4e-3} == {0}
+
+
+def reading_ahead(batches: Batches) -> Batches:
+    yield from napping(iter(list(batches)))
+
+
+def test_a_function_that_reads_ahead_is_charged_for_all_its_work_and_warned_of(classes: DataFrame) -> None:
+    costs = LearnedCosts("class")
+    assert map_balanced(classes, reading_ahead, classes.schema, W, costs).count() == 800
+    with pytest.warns(UserWarning, match=r"^function: .* s were worked after it had asked for all of its rows"):
+        assert sum(costs.collect().seconds) >= 200 * 4e-3
 
 
 def test_a_stream_is_dealt_by_the_costs_that_are_told(documents: DataFrame, tmp_path: Path) -> None:

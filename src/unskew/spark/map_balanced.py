@@ -11,14 +11,25 @@ from unskew.checks import require_integer
 from unskew.errors import InputError, InputTypeError
 from unskew.spark.cost_dealing import MOST_WORKERS, CostDealing, as_number, cost_column
 from unskew.spark.frames import as_compared, free_name, is_connect, repeated, require_frame
-from unskew.spark.learned_costs import DONE_TYPE, KEY, LearnedCosts, sketching
+from unskew.spark.learned_costs import KEY, LearnedCosts
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
 from unskew.spark.streaming.cost_files import NAME as COSTS
 from unskew.spark.streaming.cost_files import CostFiles
 from unskew.spark.streaming.map_balanced import place_by_learned_cost, place_by_told_cost
 from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.telling import DONE, observe, with_done, with_nulls
-from unskew.spark.working import Failed, Function, Piece, by_batch, by_cost_key, run_collecting, run_through
+from unskew.spark.timed_costs import DONE_TYPE, sketching
+from unskew.spark.working import (
+    Failed,
+    Function,
+    Piece,
+    Told,
+    by_batch,
+    by_cost_key,
+    run_collecting,
+    run_through,
+    warn_if_late,
+)
 
 RAISE, COLLECT = ON_ERROR = ("raise", "collect")
 ERROR = "error"  # the column of rows that failed
@@ -188,12 +199,13 @@ class _Work:
             told, done = sketching()
             yield from self._results(by_cost_key(batches), told, schema)
             for row in done():
+                warn_if_late(row["late"], row["seconds"])
                 if files is not None:
                     files.tell(row["worker"], row["sketches"])
 
         return timed
 
-    def _results(self, pieces: Iterator[Piece], told: Callable[[Piece, float], None], schema: pa.Schema) -> Batches:
+    def _results(self, pieces: Iterator[Piece], told: Told, schema: pa.Schema) -> Batches:
         names = [name for name in schema.names if name not in (DONE, *([ERROR] if self.on_error == COLLECT else []))]
         run = run_collecting if self.on_error == COLLECT else run_through
         for found in run(self.function, pieces, told):

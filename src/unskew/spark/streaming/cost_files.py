@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 from unskew.sketches.mean_costs import MeanCosts
 from unskew.spark.frames import warn
-from unskew.spark.learned_costs import add_up, learnt, packed
 from unskew.spark.streaming.router_files import this_batch
 from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.timed_costs import add_up, learnt, packed
 
 NAME = "costs"
 TOLD, KNOWN = "told", "known"  # folders: told/<batch>/<worker>, known/<batch>
