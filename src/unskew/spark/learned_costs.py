@@ -59,7 +59,8 @@ class LearnedCosts:
         The name of the column that determines what a row costs, or a list of names.
     keep
         How much of what was learnt before counts beside a new run: 0 forgets it, 1 never fades. Where it is off by more
-        than half of what the run took, costs have changed, and it is forgotten whatever `keep` says.
+        than half of what the run took, costs have changed, and it is forgotten whatever `keep` says. That is judged by
+        at least a hundred rows, since few rows differ from each other by chance.
 
     Examples
     --------
