@@ -16,11 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError
-from unskew.sketches.mean_costs import new_mean_costs
 from unskew.spark import LearnedCosts, balance, map_balanced
 from unskew.spark.cost_dealing import CostDealing
-from unskew.spark.streaming.cost_files import CostFiles
-from unskew.spark.timed_costs import COLUMNS, ROWS, packed
 from unskew.spark.working import by_cost_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
@@ -176,15 +173,6 @@ def test_rows_that_cost_nothing_are_dealt_by_number_beside_those_that_do(spark: 
     assert over_bound(placed, "if(id % 10 = 0, 5, 0)", W) < 1.05
     free = placed.where("id % 10 != 0").groupBy(F.spark_partition_id()).count().collect()
     assert [row["count"] for row in free] == pytest.approx([900] * W, rel=0.05)
-
-
-def test_a_micro_batch_without_rows_teaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else all rows of the next one would seem to cost nothing, and go to one worker."""
-    files = CostFiles(str(tmp_path))
-    monkeypatch.setattr("unskew.spark.streaming.cost_files.this_batch", lambda: 0)
-    files.tell(0, packed(new_mean_costs(ROWS, COLUMNS)))
-    monkeypatch.setattr("unskew.spark.streaming.cost_files.this_batch", lambda: 1)
-    assert files.known(0, None, 0.5) is None
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -521,9 +509,33 @@ def test_a_stream_learns_costs_from_one_micro_batch_for_the_next(classes: DataFr
     slowest = [np.bincount(workers[slow & (parts == part)], minlength=W).max() for part in range(3)]
     assert slowest[0] == slow.sum() // 3  # by number, and every fourth row is slow
     assert slowest[2] <= -(-slow.sum() // 3 // W) + 1
-    folder = tmp_path / "checkpoint/unskew/costs"
+    (folder,) = (tmp_path / "checkpoint/unskew/costs/keys").iterdir()
+    assert (folder / "key.json").read_text() == '{"class": "bigint"}'
     assert sorted(path.name for path in (folder / "told").iterdir()) == ["1", "2"]
     assert sorted(path.name for path in (folder / "known").iterdir()) == ["1", "2"]
+
+
+def test_a_stream_that_starts_again_goes_on_with_its_costs(classes: DataFrame, tmp_path: Path) -> None:
+    reader = classes.sparkSession.readStream.schema(classes.withColumn("part", F.lit(0)).schema)
+    for part in range(2):
+        classes.withColumn("part", F.lit(part)).coalesce(1).write.mode("append").parquet(str(tmp_path / "rows"))
+        rows = reader.parquet(str(tmp_path / "rows"))
+        work = map_balanced(rows, napping, rows.schema, W, LearnedCosts("class"), checkpoint=tmp_path / "checkpoint")
+        found = finished(work.withColumn("worker", F.spark_partition_id()), tmp_path)
+    workers = found["worker"].to_numpy()[(found["class"].to_numpy() == 0) & (found["part"].to_numpy() == 1)]
+    assert (len(found), len(workers)) == (1600, 200)
+    assert np.bincount(workers, minlength=W).max() <= 51
+    with pytest.warns(UserWarning, match=r"^cost_key: this stream learns costs by .*id.* anew, since what .*class"):
+        map_balanced(rows, same, rows.schema, W, LearnedCosts("id"), checkpoint=tmp_path / "checkpoint")
+
+
+def test_a_stream_that_leaves_its_costs_nowhere_is_not_timed(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load()
+    work = map_balanced(stream, same, stream.schema, W, LearnedCosts("value"))
+    plan = work._jdf.queryExecution().analyzed().toString()
+    assert "telling" not in plan  # is called as the user's function is
+    assert "same(" in plan
+    assert "timed(" not in plan
 
 
 def test_micro_batches_are_runs(classes: DataFrame, tmp_path: Path) -> None:
