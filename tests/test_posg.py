@@ -500,7 +500,37 @@ def test_workers_that_come_before_any_table_did_are_waited_for():
     assert router.state.mean.tolist() == [1.0, -1.0, -1.0]
 
 
+def test_when_the_only_worker_without_tables_leaves_the_others_are_asked():
+    """Else rows would go round until the next tables, though all that are there have sent theirs."""
+    router = Router(Posg(3, **SMALL))
+    for worker in (0, 2):
+        router.hear(worker, matrices_of(router.scheme, zipf(50, 9), np.full(50, 1.0 + worker)))
+    router.workers_changed([0, 2])
+    assert router.may_ask
+    chosen, tickets = router.send(zipf(3, 3))
+    assert (chosen[:2].tolist(), tickets.tolist()) == ([0, 1], [1, 1, 0])
+    assert router.state.mean.tolist() == [1.0, 3.0]
+    for worker in range(2):
+        router.hear(worker, Reply(1, 5.0))
+    assert router.state.phase[0] == RUN
+
+
+def test_a_reply_that_comes_twice_counts_once():
+    router, keys = Router(Posg(3, **SMALL)), zipf(50, 9)
+    for worker in range(3):
+        router.hear(worker, matrices_of(router.scheme, keys, np.ones(50)))
+    router.route(keys[:3])
+    for worker in (0, 1, 1, 0):
+        router.hear(worker, Reply(1, 5.0))
+    assert router.state.phase[0] == WAIT_ALL
+    router.hear(2, Reply(1, 5.0))
+    assert router.state.phase[0] == RUN
+
+
 # ---------------------------------------------------------------- refusals
+
+
+FIRST_ROW_EMPTY = np.array([[0.0] * 6, [1.0] * 6])
 
 
 @pytest.mark.parametrize(
@@ -510,6 +540,10 @@ def test_workers_that_come_before_any_table_did_are_waited_for():
         (Matrices(np.ones((2, 5)), np.ones((2, 5))), "message: tables must have 2 rows and 6 columns"),
         (Matrices(np.zeros((2, 6)), np.zeros((2, 6))), "message: tables must hold finite numbers from 0 on, and some"),
         (Matrices(np.ones((2, 6)), np.full((2, 6), np.nan)), "message: tables must hold finite numbers from 0 on"),
+        (Matrices(FIRST_ROW_EMPTY, np.ones((2, 6))), "message: tables must hold .* some tuples in each row"),
+        (Reply(1, np.nan), "reply: must be a finite number, not nan"),
+        (Reply(1, -np.inf), "reply: must be a finite number, not -inf"),
+        (Reply(0.5, 1.0), r"ticket: must be an integer from 1 to 2\*\*63 - 1, not 0.5"),
     ],
 )
 def test_messages_that_cannot_be_are_refused(message, rule):
@@ -534,6 +568,7 @@ def test_messages_of_workers_that_are_not_there_are_refused():
         ("estimated", np.nan),
         ("ahead", np.inf),
         ("seconds", np.inf),
+        ("missing", 1),
     ],
 )
 def test_damaged_states_are_refused(field, value):
