@@ -16,8 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError
+from unskew.longest_first import longest_first
 from unskew.spark import LearnedCosts, balance, map_balanced
-from unskew.spark.cost_dealing import CostDealing
+from unskew.spark.cost_dealing import CostDealing, Deal, Measured, _split
+from unskew.spark.lots import Lots, Split
 from unskew.spark.working import by_cost_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
@@ -105,6 +107,22 @@ def test_rows_that_are_all_equal_are_dealt_by_position(spark: SparkSession) -> N
     assert dealing.dealt.lots.by_position
     rows = balance(dealing.place()).rows
     assert (sum(rows), max(rows)) == (1000, 63)
+
+
+@pytest.mark.parametrize(("most", "by_position"), [(2**17, [False, True, True]), (4500, [False, False, True])])
+def test_where_there_is_no_room_lots_stay_split_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, most: int, by_position: list[bool]
+) -> None:
+    """Of three lots that are split by content, two are to be split by position: the larger one first."""
+    monkeypatch.setattr("unskew.spark.cost_dealing.MOST_SPLIT", most)
+    lots = Lots(6, tuple(Split(lot, 64, False) for lot in (3, 5, 9)))
+    cost = np.zeros(lots.number)
+    for split, each in zip(lots.splits, (1.0, 2.0, 0.5), strict=True):
+        cost[list(lots.parts_of(split))] = each
+    found = Deal(lots, Measured(np.ones(lots.number, np.int64), cost, cost, 0), longest_first(cost, 64))
+    after = _split(found, [3, 5], by_position=True).splits
+    assert sorted(split.lot for split in after) == [3, 5, 9]
+    assert [split.by_position for split in after] == by_position
 
 
 @pytest.mark.slow
@@ -321,6 +339,14 @@ def test_collected_errors_come_with_their_rows_and_nothing_else_is_lost(document
     assert {row["error"]["message"] for row in failed} == {"cannot read one of 1"}
     good = [row["id"] for row in done.where("error is null").collect()]
     assert sorted(good) == [number for number in range(2000) if number not in (77, 1234)]
+
+
+def test_an_error_may_say_what_is_no_text(spark: SparkSession) -> None:
+    def reading(batches: Batches) -> Batches:
+        raise FileNotFoundError("no \udc80 here")
+
+    done = map_balanced(spark.range(1), reading, "id bigint", 1, "1", on_error="collect")
+    assert [row["error"]["message"] for row in done.collect()] == ["no ? here"]
 
 
 def test_what_is_yielded_is_checked(documents: DataFrame) -> None:

@@ -220,7 +220,8 @@ class _Work:
     def _failed(self, failed: Failed, schema: pa.Schema) -> pa.RecordBatch:
         kind = schema.field(ERROR).type
         row = pa.StructArray.from_arrays(failed.row.columns, self.plain).cast(kind.field("row").type)
-        texts = ([type(failed.error).__name__], [str(failed.error)])
+        message = str(failed.error).encode(errors="replace").decode()  # of a file's name it may have half characters
+        texts = ([type(failed.error).__name__], [message])
         error = pa.StructArray.from_arrays([*(pa.array(text) for text in texts), row], fields=list(kind))
         others = {field.name: pa.nulls(1, field.type) for field in schema}
         return pa.RecordBatch.from_pydict(others | {ERROR: error}, schema)
