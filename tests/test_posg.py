@@ -16,6 +16,7 @@ from unskew.hashing import universal
 from unskew.schemes.posg import RUN, SEND_ALL, WAIT_ALL, Matrices
 from unskew.schemes.shuffle import share_of_round
 from unskew.simulate import Queues, simulate
+from unskew.simulate.run import Run
 from unskew.sketches.count_min import add_all, estimates, new_sketch
 from unskew.streams import Costed
 from unskew.worker_half import WorkerHalf
@@ -68,7 +69,16 @@ def run_both(numbers, costs, workers, rate, delay, sources=1, capacity=None, cut
     capacity = capacity or [1.0] * workers
     stream = Given(tuple(numbers), cut=cut, costs=tuple(costs))
     queues = Queues(rate=rate, capacity=capacity, feedback_delay=delay)
-    (result,) = simulate(stream, [make("posg", workers, **parameters)], sources=sources, queues=queues)
+    chosen, route = {}, Run._route
+
+    def routed(run, part, now):
+        found = route(run, part, now)
+        chosen.setdefault(run, []).extend(found[0].tolist())
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Run, "_route", routed)
+        (result,) = simulate(stream, [make("posg", workers, **parameters)], sources=sources, queues=queues)
     twin = naive_posg.Simulation(
         stream.key_ids.tolist(),
         costs,
@@ -80,6 +90,8 @@ def run_both(numbers, costs, workers, rate, delay, sources=1, capacity=None, cut
         firsts=[share_of_round(source, workers) for source in range(sources)],
         **parameters,
     )
+    *_, decisions = chosen.values()  # before it, a short run lets kernels compile
+    assert decisions == twin.chosen
     return result, twin
 
 
@@ -115,7 +127,7 @@ def cases(draw):
 
 @given(case=cases())
 @settings(max_examples=60)
-def test_every_message_and_every_latency_is_the_twins(case):
+def test_every_decision_every_message_and_every_latency_is_the_twins(case):
     check(*run_both(**case))
 
 
