@@ -7,8 +7,10 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from unskew import Posg
 from unskew.sketches.mean_costs import mean_costs_of
 from unskew.spark import LearnedCosts
+from unskew.spark.letters import Notebook, Start, _Letter
 from unskew.spark.timed_costs import add_up, sketching
 from unskew.spark.working import Function, Piece, run_collecting, run_through, warn_if_late
 
@@ -89,6 +91,18 @@ def test_work_after_the_last_piece_counts_for_all_rows_alike() -> None:
     assert (row["rows"], row["seconds"], row["late"]) == (4, pytest.approx(4.4), 4.0)
     costs = mean_costs_of(add_up([row["sketches"]]), np.array([1, 2], np.uint64))
     assert costs.tolist() == pytest.approx([0.1 + 1.0, 0.1 + 1.0])
+
+
+def test_a_conversation_charges_rows_for_work_after_the_last_piece_too() -> None:
+    notebook = Notebook(Posg(2), Start(None, 0.0, 1))
+    for key, took in ((1, 0.3), (2, 0.1)):
+        notebook.note(_Letter(np.zeros(2, np.int64), np.zeros(2, np.int64), None, np.full(2, key, np.uint64)), took)
+    with pytest.warns(
+        UserWarning, match=r"^function: 4\.0 of 4\.4 s were worked after it had asked for all of its rows"
+    ):
+        notebook.note_late(4.0)
+    told = notebook.close()
+    assert (told["rows"], told["seconds"]) == (4, pytest.approx(4.4))
 
 
 def test_who_reads_ahead_is_warned_if_that_is_most_of_the_work(recwarn: pytest.WarningsRecorder) -> None:
