@@ -38,8 +38,8 @@ from unskew import key_ids
 from unskew.longest_first import longest_first
 from unskew.sketches.mean_costs import learn, mean_costs_of, new_mean_costs
 from unskew.spark import LearnedCosts, map_balanced
-from unskew.spark.learned_costs import COLUMNS, ROWS
 from unskew.spark.local import local_spark
+from unskew.spark.timed_costs import COLUMNS, ROWS
 from unskew.streams import Zipf
 
 ENTITIES, EXPONENT = 35_000, 0.9  # the hottest has 6.5 % of the rows, as the paper's

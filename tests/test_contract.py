@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import json
 import os
 import pickle
@@ -18,8 +19,9 @@ from hypothesis import strategies as st
 from samples import STREAMS, any_stream, every_scheme, ids, scheme_for, widest, zipf
 from unskew import SCHEMES, InputError, Router, make
 from unskew import router as routing
-from unskew.contract import Growing, SelfChecking, can
+from unskew.contract import Conversing, Growing, SelfChecking, can
 from unskew.states import arrays_of
+from unskew.worker_half import WorkerHalf
 
 STREAM = zipf(400, 100)
 
@@ -308,3 +310,97 @@ def test_a_scheme_that_was_changed_to_fewer_workers_is_refused_or_decides_within
     changed = scheme_for(name, 10, STREAM)._replace(workers=1)
     with contextlib.suppress(InputError):
         assert Router(changed).route(STREAM).max() == 0
+
+
+# ---------------------------------------------------------------- worker halves
+
+
+EXECUTED = 9000
+TUPLES = {
+    "key_ids": zipf(EXECUTED, 20),
+    "seconds": (zipf(EXECUTED, 20) % np.uint64(7)).astype(float) + 0.5,
+    "workers": np.arange(EXECUTED) % 3,
+    "sources": np.arange(EXECUTED) // 7 % 2,
+    "tickets": np.where(np.arange(EXECUTED) % 50 == 0, np.arange(EXECUTED), 0),
+    "waited": np.arange(EXECUTED) % 5 / 10,
+}
+every_conversing_scheme = pytest.mark.parametrize(
+    "name", [name for name in SCHEMES if can(SCHEMES[name].type, Conversing)]
+)
+
+
+def half_of(name):
+    return WorkerHalf(make(name, 10), workers=3, sources=2)
+
+
+def execute(half, start=0, stop=EXECUTED):
+    """The messages of the tuples from `start` to `stop`, with their positions among all."""
+    messages = half.execute(**{column: values[start:stop] for column, values in TUPLES.items()})
+    return [message._replace(position=message.position + start) for message in messages]
+
+
+def plain_message(message):
+    content = {field: np.asarray(value).tolist() for field, value in message.content._asdict().items()}
+    return (*message[:3], type(message.content).__name__, content)
+
+
+def plain_messages(messages):
+    return [plain_message(message) for message in messages]
+
+
+@every_conversing_scheme
+def test_a_worker_half_replies_to_each_ticket_and_tells_all(name):
+    messages = execute(half_of(name))
+    assert [m.position for m in messages if m.source is not None] == np.flatnonzero(TUPLES["tickets"]).tolist()
+    assert {m.worker for m in messages if m.source is None} == {0, 1, 2}
+
+
+@every_conversing_scheme
+def test_a_worker_half_tells_nothing_while_it_says_that_it_is_quiet(name):
+    half, executed, earliest, told = half_of(name), np.zeros(3, np.int64), np.zeros(3, np.int64), 0
+    for position in range(EXECUTED):
+        quiet = half.quiet_for()
+        assert quiet.min() >= 1
+        earliest = np.maximum(earliest, executed + quiet)
+        worker = position % 3
+        executed[worker] += 1
+        for message in execute(half, position, position + 1):
+            if message.source is None:
+                assert executed[worker] >= earliest[worker]
+                told += 1
+    assert told >= 3
+
+
+@every_conversing_scheme
+def test_what_a_worker_half_tells_shares_no_memory_with_its_states(name):
+    half = half_of(name)
+    told = [message for message in execute(half, 0, 7500) if message.source is None]
+    before = plain_messages(told)
+    for message in told:
+        of_message = [value for value in message.content if isinstance(value, np.ndarray)]
+        assert not any(np.shares_memory(a, b) for a in of_message for b in arrays_of(half.states).values())
+    execute(half, 7500)
+    assert plain_messages(told) == before
+
+
+@every_conversing_scheme
+@given(cuts=st.lists(st.integers(0, EXECUTED), max_size=6))
+@settings(max_examples=10)
+def test_cutting_what_was_executed_never_changes_a_message(name, cuts):
+    whole, cut = half_of(name), half_of(name)
+    edges = [0, *sorted(cuts), EXECUTED]
+    parts = [message for start, stop in itertools.pairwise(edges) for message in execute(cut, start, stop)]
+    assert plain_messages(parts) == plain_messages(execute(whole))
+
+
+@every_conversing_scheme
+@given(middle=st.integers(0, EXECUTED))
+@settings(max_examples=5)
+def test_bytes_bring_a_worker_half_back_in_mid_stream(name, middle):
+    half = half_of(name)
+    execute(half, 0, middle)
+    again = WorkerHalf.from_bytes(half.scheme, half.to_bytes(), workers=3, sources=2)
+    one, other = arrays_of(half.states), arrays_of(again.states)
+    assert all(np.array_equal(array, other[field]) for field, array in one.items())
+    assert not any(np.shares_memory(a, b) for a in one.values() for b in other.values())
+    assert plain_messages(execute(again, middle)) == plain_messages(execute(half, middle))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from test_simulate import Given
 from unskew import InputError, make
 from unskew.simulate import Queues, simulate
-from unskew.streams import Costed, File, Zipf, parse
+from unskew.streams import Costed, File, Zipf, costed, parse
 
 
 def columns(stream, size=1000):
@@ -62,6 +62,13 @@ def test_costs_may_be_dealt_anew_in_mid_stream():
         part = slice(100 * turn, 100 * turn + 100)
         assert costs[part].tolist() == stream.cost_of_keys(turn)[keys[part] - 1].tolist()
     assert stream.cost_of_keys(0).tolist() != stream.cost_of_keys(1).tolist()
+
+
+@pytest.mark.parametrize(("every", "turns"), [(0, 1), (70, 5)])
+def test_costs_are_dealt_once_per_turn_and_not_once_per_chunk(every, turns):
+    before = costed._deal_costs.cache_info().misses
+    columns(Costed(0.5, 100, 300, values=50, every=every, seed=123_456), 20)
+    assert costed._deal_costs.cache_info().misses - before == turns
 
 
 @pytest.mark.parametrize(

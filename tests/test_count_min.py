@@ -91,13 +91,16 @@ def test_the_estimate_is_never_under_the_true_sum(stream, numbers, shape):
 
 
 @any_stream
-def test_the_estimate_is_within_its_bound_with_its_probability(stream):
-    """Of 300 draws of the functions, at most the share e^-r may fail for any key, but for 4 standard errors."""
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_estimate_is_within_its_bound_with_its_probability(stream, weighted):
+    """Of 300 draws of the functions, at most the share e^-r may fail for any key, but for 4 standard errors. So it is
+    for tuples that count 1, and for values of three orders of magnitude."""
     rows, columns, draws = 2, 20, 300
-    keys, counts = np.unique(stream, return_counts=True)
-    keys, counts = keys[:40], counts[:40]
-    bound = counts + math.e / columns * (len(stream) - counts)
-    failures = sum(estimates(sketch_of(stream, 1.0, rows, columns, seed), keys) > bound for seed in range(draws))
+    values = 1000.0 ** np.random.default_rng(3).random(len(stream)) if weighted else np.ones(len(stream))
+    keys = np.unique(stream)[:40]
+    sums = true_sums(stream, values, keys)
+    bound = (sums + math.e / columns * (values.sum() - sums)) * (1 + 1e-12)
+    failures = sum(estimates(sketch_of(stream, values, rows, columns, seed), keys) > bound for seed in range(draws))
     allowed = math.exp(-rows)
     assert failures.max() <= draws * allowed + 4 * math.sqrt(draws * allowed * (1 - allowed))
 

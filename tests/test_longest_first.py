@@ -40,6 +40,15 @@ def test_what_comes_later_goes_to_those_that_have_least(early, late, workers):
     assert found.max() <= max(before.max(), found.sum() / workers + max(late, default=0)) + 1e-6
 
 
+@given(st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.5]), max_size=40), st.integers(1, 9))
+def test_pieces_that_cost_nothing_are_given_away_in_turn(costs, workers):
+    found = longest_first(costs, workers)
+    free = np.bincount(found.workers[np.array(costs) == 0], minlength=workers)
+    assert free.max() - free.min() <= 1
+    least = int(np.argmin(found.load))
+    assert free[least] == free.max()
+
+
 def test_grahams_worst_case():
     """Two workers, 3 3 2 2 2: the best is 6, longest first gives 7."""
     assert longest_first([3, 3, 2, 2, 2], 2).load.tolist() == [7.0, 5.0]

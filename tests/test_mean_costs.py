@@ -61,15 +61,51 @@ def test_old_costs_fade_when_they_change_tenfold(keep, after):
         assert mean_costs_of(sketches, KEYS[:1]) == pytest.approx(expected, abs=0.02)
 
 
+def sketched(keys, counts, costs):
+    sketches = new_mean_costs(4, 2048)
+    learn(sketches, keys, counts, costs)
+    return sketches
+
+
 def test_disagreement_is_the_share_of_the_costs_that_was_not_foreseen():
-    old, same, other, unseen = (new_mean_costs(4, 2048) for _ in range(4))
-    learn(old, KEYS[:2], [10, 10], [10.0, 30.0])
-    learn(same, KEYS[:2], [5, 1], [5.0, 3.0])
-    learn(other, KEYS[:2], [5, 1], [50.0, 3.0])
-    learn(unseen, KEYS[9:], 1, 7.0)
-    assert disagreement(old, same) == 0
-    assert disagreement(old, other) == pytest.approx(45 / 53)
-    assert disagreement(old, unseen) == 0
+    old = sketched(KEYS[:2], [1000, 1000], [1000.0, 3000.0])
+    assert disagreement(old, sketched(KEYS[:2], [500, 100], [500.0, 300.0])) == 0
+    assert disagreement(old, sketched(KEYS[:2], [500, 100], [5000.0, 300.0])) == pytest.approx(45 / 53)
+    assert disagreement(old, sketched(KEYS[9:], 100, 700.0)) == 0
+
+
+def times(generator, tuples, keys, mean):
+    """Some tuples per key, of costs that are exponential."""
+    chosen = ids(generator.integers(0, keys, tuples))
+    return sketched(chosen, 1.0, generator.exponential(mean, tuples))
+
+
+@pytest.mark.parametrize(("tuples", "keys"), [(5, 40), (150, 100), (1000, 1000), (1000, 5)])
+def test_noise_is_no_disagreement(tuples, keys):
+    """Of one or two tuples per key each mean is off by as much as it is, but not the sum of them."""
+    generator = np.random.default_rng(7)
+    for _ in range(20):
+        assert disagreement(times(generator, tuples, keys, 1.0), times(generator, tuples, keys, 1.0)) < 0.5
+
+
+@pytest.mark.parametrize("factor", [0.1, 10.0])
+@pytest.mark.parametrize(("tuples", "keys"), [(150, 100), (1000, 1000), (1000, 5)])
+def test_costs_that_change_tenfold_are_a_disagreement(tuples, keys, factor):
+    generator = np.random.default_rng(7)
+    for _ in range(20):
+        assert disagreement(times(generator, tuples, keys, 1.0), times(generator, tuples, keys, factor)) > 0.5
+
+
+def test_hot_keys_that_change_places_are_a_disagreement():
+    """Though all tuples together cost the same as before."""
+    old, new = (sketched(KEYS[:2], [500, 500], costs) for costs in ([50.0, 5000.0], [5000.0, 50.0]))
+    assert disagreement(old, new) > 0.9
+
+
+def test_a_few_known_tuples_of_many_say_nothing_of_the_others():
+    old = sketched(KEYS[:1], 1000, 1000.0)
+    assert disagreement(old, sketched(KEYS[:2], [100, 850], [1000.0, 850.0])) == pytest.approx(0.9)
+    assert disagreement(old, sketched(KEYS[:2], [100, 950], [1000.0, 950.0])) == 0
 
 
 def test_they_go_to_json_and_back():

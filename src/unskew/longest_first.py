@@ -2,7 +2,8 @@
 
 The pieces are given away from the most expensive to the cheapest, each to the worker that has least so far (Graham,
 "Bounds on multiprocessing timing anomalies", 1969). The worker that has most ends up with at most 4/3 - 1/(3 W) times
-what the best possible assignment would give it, and with at most one piece more than the mean.
+what the best possible assignment would give it, and with at most one piece more than the mean. Pieces that cost
+nothing are given away last, in turn: they make no load, but nobody is to get all of them.
 """
 
 import heapq
@@ -48,11 +49,13 @@ def longest_first(costs: npt.ArrayLike, workers: int, load: npt.ArrayLike | None
         raise InputError("costs: must be a list of finite numbers from 0 on")
     chosen, total = np.zeros(len(every), np.int64), np.zeros(workers) if load is None else np.array(load, np.float64)
     least = sorted(zip(total.tolist(), range(workers), strict=True))  # a heap
-    for piece in np.argsort(-every, kind="stable").tolist():
-        if every[piece] == 0:
-            break  # the rest costs nothing, wherever it is
+    order = np.argsort(-every, kind="stable")
+    costly = int(np.count_nonzero(every))
+    for piece in order[:costly].tolist():
         sofar, worker = least[0]
         chosen[piece] = worker
         total[worker] = sofar + every[piece]
         heapq.heapreplace(least, (float(total[worker]), worker))
+    in_turn = np.array([worker for _, worker in sorted(least)])
+    chosen[order[costly:]] = in_turn[np.arange(len(every) - costly) % workers]
     return Assignment(chosen, total)

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unskew.checks import MOST_WORKERS, require_integer
+from unskew.checks import MOST_WORKERS, require_integer, require_number
 from unskew.contract import (
     Conversing,
     Growing,
@@ -37,6 +37,7 @@ from unskew.states import check_state, from_bytes, to_bytes
 from unskew.worker_report import WorkerReport, checked_report
 
 MOST_SOURCE = 2**31 - 1  # Spark counts tasks in an int
+MOST_FLOAT = float(np.finfo(np.float64).max)
 GROWTH_STEP = 65_536  # tuples routed between two looks at whether a growing state still has room
 
 
@@ -120,6 +121,8 @@ class Router:
             raise InputError(f"scheme: {self._registration.name} has no worker half that could tell anything")
         require_integer("worker", worker, 0, self.scheme.workers - 1)
         if isinstance(message, Reply):
+            require_integer("ticket", message.ticket, 1)
+            require_number("reply", message.number, "a finite number", -MOST_FLOAT, MOST_FLOAT)
             columns = np.array([worker]), np.array([message.ticket]), np.array([message.number], float)
             self.hear_replies(*columns)
             return

@@ -16,11 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError
-from unskew.sketches.mean_costs import new_mean_costs
+from unskew.longest_first import longest_first
 from unskew.spark import LearnedCosts, map_balanced, measure_balance
-from unskew.spark.cost_dealing import CostDealing
-from unskew.spark.learned_costs import COLUMNS, ROWS, packed
-from unskew.spark.streaming.cost_files import CostFiles
+from unskew.spark.cost_dealing import CostDealing, Deal, Measured, _split
+from unskew.spark.lots import Lots, Split
 from unskew.spark.working import by_cost_key
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
@@ -110,6 +109,22 @@ def test_rows_that_are_all_equal_are_dealt_by_position(spark: SparkSession) -> N
     assert (sum(rows), max(rows)) == (1000, 63)
 
 
+@pytest.mark.parametrize(("most", "by_position"), [(2**17, [False, True, True]), (4500, [False, False, True])])
+def test_where_there_is_no_room_lots_stay_split_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, most: int, by_position: list[bool]
+) -> None:
+    """Of three lots that are split by content, two are to be split by position: the larger one first."""
+    monkeypatch.setattr("unskew.spark.cost_dealing.MOST_SPLIT", most)
+    lots = Lots(6, tuple(Split(lot, 64, False) for lot in (3, 5, 9)))
+    cost = np.zeros(lots.number)
+    for split, each in zip(lots.splits, (1.0, 2.0, 0.5), strict=True):
+        cost[list(lots.parts_of(split))] = each
+    found = Deal(lots, Measured(np.ones(lots.number, np.int64), cost, cost, 0), longest_first(cost, 64))
+    after = _split(found, [3, 5], by_position=True).splits
+    assert sorted(split.lot for split in after) == [3, 5, 9]
+    assert [split.by_position for split in after] == by_position
+
+
 @pytest.mark.slow
 def test_few_contents_are_dealt_by_position_where_they_must_be(spark: SparkSession) -> None:
     """A Zipf stream of entities, without any other column: the hottest are more than a worker's share."""
@@ -169,13 +184,13 @@ def test_rows_are_dealt_by_number_where_no_cost_is_known_or_all_cost_nothing(doc
     assert measure_balance(map_balanced(documents, same, documents.schema, W, cost)).max_over_mean < 1.02
 
 
-def test_a_micro_batch_without_rows_teaches_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Else all rows of the next one would seem to cost nothing, and go to one worker."""
-    files = CostFiles(str(tmp_path))
-    monkeypatch.setattr("unskew.spark.streaming.cost_files.this_batch", lambda: 0)
-    files.tell(0, packed(new_mean_costs(ROWS, COLUMNS)))
-    monkeypatch.setattr("unskew.spark.streaming.cost_files.this_batch", lambda: 1)
-    assert files.known(0, None, 0.5) is None
+def test_rows_that_cost_nothing_are_dealt_by_number_beside_those_that_do(spark: SparkSession) -> None:
+    """As by cost="length(text)", where most texts are empty."""
+    df = spark.range(4000, numPartitions=3)
+    placed = CostDealing(df, F.expr("if(id % 10 = 0, 5, 0)"), W, None).place()
+    assert over_bound(placed, "if(id % 10 = 0, 5, 0)", W) < 1.05
+    free = placed.where("id % 10 != 0").groupBy(F.spark_partition_id()).count().collect()
+    assert [row["count"] for row in free] == pytest.approx([900] * W, rel=0.05)
 
 
 REFUSED: dict[str, tuple[dict[str, Any], str]] = {
@@ -326,6 +341,14 @@ def test_collected_errors_come_with_their_rows_and_nothing_else_is_lost(document
     assert sorted(good) == [number for number in range(2000) if number not in (77, 1234)]
 
 
+def test_an_error_may_say_what_is_no_text(spark: SparkSession) -> None:
+    def reading(batches: Batches) -> Batches:
+        raise FileNotFoundError("no \udc80 here")
+
+    done = map_balanced(spark.range(1), reading, "id bigint", 1, "1", on_error="collect")
+    assert [row["error"]["message"] for row in done.collect()] == ["no ? here"]
+
+
 def test_what_is_yielded_is_checked(documents: DataFrame) -> None:
     done = map_balanced(documents, same, "id bigint", W, LearnedCosts("id"))
     with pytest.raises(PythonException, match=r"function: must yield the columns \['id'\], not \['id', 'cost'\]"):
@@ -464,6 +487,17 @@ def test_a_sample_can_be_timed_first(classes: DataFrame) -> None:
     assert {row["class"] for row in found if row["e"] >= 4e-3} == {0}
 
 
+def reading_ahead(batches: Batches) -> Batches:
+    yield from napping(iter(list(batches)))
+
+
+def test_a_function_that_reads_ahead_is_charged_for_all_its_work_and_warned_of(classes: DataFrame) -> None:
+    costs = LearnedCosts("class")
+    assert map_balanced(classes, reading_ahead, classes.schema, W, costs).count() == 800
+    with pytest.warns(UserWarning, match=r"^function: .* s were worked after it had asked for all of its rows"):
+        assert sum(costs.collect().seconds) >= 200 * 4e-3
+
+
 def test_a_stream_is_dealt_by_the_costs_that_are_told(documents: DataFrame, tmp_path: Path) -> None:
     documents.coalesce(1).write.parquet(str(tmp_path / "rows"))
     rows = documents.sparkSession.readStream.schema(documents.schema).parquet(str(tmp_path / "rows"))
@@ -474,6 +508,8 @@ def test_a_stream_is_dealt_by_the_costs_that_are_told(documents: DataFrame, tmp_
     assert sorted(found["id"].to_pylist()) == list(range(2000))
     load = np.bincount(found["worker"].to_numpy(), found["cost"].to_numpy(), 16)
     assert load.max() / load.mean() < 1.05
+    free = finished(map_balanced(rows, same, documents.schema, 16, "0").select(F.spark_partition_id()), tmp_path / "0")
+    assert np.bincount(free[0].to_numpy(), minlength=16).tolist() == [125] * 16
     with pytest.raises(StreamingQueryException, match=r"cost: must be a finite number from 0 on, .* not -1\.0"):
         finished(map_balanced(rows, same, documents.schema, 4, "-1"), tmp_path / "wrong")
 
@@ -499,9 +535,33 @@ def test_a_stream_learns_costs_from_one_micro_batch_for_the_next(classes: DataFr
     slowest = [np.bincount(workers[slow & (parts == part)], minlength=W).max() for part in range(3)]
     assert slowest[0] == slow.sum() // 3  # by number, and every fourth row is slow
     assert slowest[2] <= -(-slow.sum() // 3 // W) + 1
-    folder = tmp_path / "checkpoint/unskew/costs"
+    (folder,) = (tmp_path / "checkpoint/unskew/costs/keys").iterdir()
+    assert (folder / "key.json").read_text() == '{"class": "bigint"}'
     assert sorted(path.name for path in (folder / "told").iterdir()) == ["1", "2"]
     assert sorted(path.name for path in (folder / "known").iterdir()) == ["1", "2"]
+
+
+def test_a_stream_that_starts_again_goes_on_with_its_costs(classes: DataFrame, tmp_path: Path) -> None:
+    reader = classes.sparkSession.readStream.schema(classes.withColumn("part", F.lit(0)).schema)
+    for part in range(2):
+        classes.withColumn("part", F.lit(part)).coalesce(1).write.mode("append").parquet(str(tmp_path / "rows"))
+        rows = reader.parquet(str(tmp_path / "rows"))
+        work = map_balanced(rows, napping, rows.schema, W, LearnedCosts("class"), checkpoint=tmp_path / "checkpoint")
+        found = finished(work.withColumn("worker", F.spark_partition_id()), tmp_path)
+    workers = found["worker"].to_numpy()[(found["class"].to_numpy() == 0) & (found["part"].to_numpy() == 1)]
+    assert (len(found), len(workers)) == (1600, 200)
+    assert np.bincount(workers, minlength=W).max() <= 51
+    with pytest.warns(UserWarning, match=r"^cost_key: this stream learns costs by .*id.* anew, since what .*class"):
+        map_balanced(rows, same, rows.schema, W, LearnedCosts("id"), checkpoint=tmp_path / "checkpoint")
+
+
+def test_a_stream_that_leaves_its_costs_nowhere_is_not_timed(spark: SparkSession) -> None:
+    stream = spark.readStream.format("rate").load()
+    work = map_balanced(stream, same, stream.schema, W, LearnedCosts("value"))
+    plan = work._jdf.queryExecution().analyzed().toString()
+    assert "telling" not in plan  # is called as the user's function is
+    assert "same(" in plan
+    assert "timed(" not in plan
 
 
 def test_micro_batches_are_runs(classes: DataFrame, tmp_path: Path) -> None:

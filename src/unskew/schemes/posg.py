@@ -69,6 +69,7 @@ class State(NamedTuple):
     difference: Floats  # [workers] real less estimated time, by the reply
     ahead: Floats  # [workers] added to what it replies: what the others had when it joined; nan until that is known
     replied: npt.NDArray[np.bool_]  # [workers] whether it has come
+    missing: Ints  # [1] replies that have not
     phase: Ints  # [1] ROUND_ROBIN ... RUN
     next_worker: Ints  # [1] of the round robin, or of the requests
     number: Ints  # [1] of this synchronisation, from 1 on; the ticket of its requests
@@ -116,12 +117,11 @@ def hear_reply(scheme, state, worker, ticket, reply):
     if ticket != state.number[0]:
         return
     state.difference[worker] = reply - state.asked[worker]
-    state.replied[worker] = True
-    if state.phase[0] != WAIT_ALL:
+    if not state.replied[worker]:
+        state.replied[worker] = True
+        state.missing[0] -= 1
+    if state.phase[0] != WAIT_ALL or state.missing[0] > 0:
         return
-    for other in range(scheme.workers):
-        if not state.replied[other]:
-            return
     _correct(state)
     look_anew(state.least, state.estimated)
     state.phase[0] = RUN
@@ -215,6 +215,7 @@ class Posg(NamedTuple):
             difference=np.zeros(self.workers),
             ahead=np.zeros(self.workers),
             replied=np.zeros(self.workers, bool),
+            missing=np.full(1, self.workers),
             phase=np.zeros(1, np.int64),
             next_worker=np.zeros(1, np.int64),
             number=np.zeros(1, np.int64),
@@ -255,6 +256,7 @@ class Posg(NamedTuple):
         state.next_worker[0] = 0
         state.number[0] += 1
         state.replied[:] = False
+        state.missing[0] = self.workers
 
     # ------------------------------------------------------------ workers that come and go
 
@@ -273,9 +275,9 @@ class Posg(NamedTuple):
         resized.mean[stays] = carried_over(state.mean, before, after)[stays]
         if stays.any():
             resized.ahead[:] = np.where(stays, carried_over(state.ahead, before, after), np.nan)
-        known = state.phase[0] != ROUND_ROBIN and stays.any()
-        if known:
+        if state.phase[0] != ROUND_ROBIN and stays.any():
             resized.mean[~stays] = resized.seconds[~stays, 0].sum(axis=1) / resized.counts[~stays, 0].sum(axis=1)
+        if not (resized.mean < 0).any():  # also if the last without tables has left
             resized.estimated[:] = carried_over(state.estimated, before, after)
             look_anew(resized.least, resized.estimated)
             resized.number[:] = state.number
@@ -294,4 +296,6 @@ class Posg(NamedTuple):
                 raise InputError(f"{name}: must be finite numbers from {least:g} on")
         if np.isinf(state.ahead).any():
             raise InputError("ahead: must be finite numbers, or nan where it is not known yet")
+        if state.missing[0] != np.count_nonzero(~state.replied):
+            raise InputError(f"missing: must be the workers that have not replied, not {state.missing[0]}")
         check_blocks("least", state.least, state.estimated)

@@ -43,8 +43,8 @@ def checked_matrices(message: Any, rows: int, columns: int) -> Matrices:
     if not all(np.shape(table) == (rows, columns) for table in message):
         raise InputError(f"message: tables must have {rows} rows and {columns} columns")
     both = np.array(message)
-    if not (both.min() >= 0 and both.max() < np.inf and both[0].any()):
-        raise InputError("message: tables must hold finite numbers from 0 on, and some tuples")
+    if not (both.min() >= 0 and both.max() < np.inf and both[0].any(axis=1).all()):
+        raise InputError("message: tables must hold finite numbers from 0 on, and some tuples in each row")
     return message
 
 

@@ -1,9 +1,8 @@
 """What a tuple of each key costs on average, in fixed memory: a pair of Count-Min sketches with the same functions.
 
-Rivetti et al., "Efficient key grouping for near-optimal load balancing in stream processing systems" and its successor
-POSG keep F, how often each key came, and W, what its tuples cost in all. The estimate of a key is W / F at the row in
-which its cell of F is lowest: there the fewest other keys are mixed in. A key whose cell of F is empty was never seen:
-it costs what all tuples do on average, not nothing.
+POSG (Rivetti et al., section III-B) keeps F, how often each key came, and W, what its tuples cost in all. The estimate
+of a key is W / F at the row in which its cell of F is lowest: there the fewest other keys are mixed in. A key whose
+cell of F is empty was never seen: it costs what all tuples do on average, not nothing.
 """
 
 from typing import Any, NamedTuple
@@ -15,6 +14,9 @@ from unskew.hashing import KeyIds, require_key_ids
 from unskew.kernels import allocating_kernel
 from unskew.sketches.count_min import CountMin, Values, add_all, cell_of, from_plain, lowest_row, merge, new_sketch
 from unskew.sketches.count_min import to_plain as sketch_to_plain
+
+ENOUGH = 100  # tuples of a cell: their mean is off by a tenth, where costs differ by as much as they are
+KNOWN = 0.1  # of the new tuples: so many must be of cells that have tuples already
 
 
 class MeanCosts(NamedTuple):
@@ -56,13 +58,22 @@ def _mean_costs_of(sketches, keys, unseen):
 
 
 def disagreement(old: MeanCosts, new: MeanCosts) -> float:
-    """How far the costs of `new` are from what `old` says of the same cells, as a share of what they are; 0 where no
-    cell is in both. The paper's Eq. 1, with the stream since then in the place of a snapshot."""
+    """How far the costs of `new` are from what `old` says of the same cells, as a share of what they are.
+
+    As the paper's Eq. 1, with the stream since then in the place of a snapshot. But a mean of few tuples differs from
+    the next one by chance. So cells that have fewer than 100 of either count together: what is too much in one makes up
+    for what is too little in another. 0 where fewer than 100 new tuples, or a tenth, are of cells that were known.
+    """
+    rows = len(new.counts.cells)
     both = (old.counts.cells > 0) & (new.counts.cells > 0)
-    means = np.divide(old.costs.cells, old.counts.cells, out=np.zeros(both.shape), where=both)
-    found = new.costs.cells[both]
-    off = np.abs(found - new.counts.cells[both] * means[both])
-    return float(off.sum() / found.sum()) if found.sum() else 0.0
+    known, came = new.counts.cells[both].sum() / rows, new.counts.cells.sum() / rows
+    if known < max(ENOUGH, KNOWN * came):
+        return 0.0
+    before, now, costs = old.counts.cells[both], new.counts.cells[both], new.costs.cells[both]
+    off = costs - now * old.costs.cells[both] / before
+    by_itself = (before >= ENOUGH) & (now >= ENOUGH)
+    total = np.abs(off[by_itself]).sum() + abs(off[~by_itself].sum())
+    return float(total / costs.sum()) if costs.sum() else 0.0
 
 
 def merge_faded(old: MeanCosts, new: MeanCosts, keep: float) -> MeanCosts:

@@ -13,8 +13,9 @@ from unskew.report import CostFacts, CostLots, CostReport, cost_report_on
 from unskew.spark.cost_dealing import MOST_WORKERS, CostDealing, cost_column
 from unskew.spark.frames import column, columns_by_position, free_name, require_batch
 from unskew.spark.keys import can_be_hashed, shown_key
-from unskew.spark.learned_costs import KEY, LearnedCosts, time_rows
+from unskew.spark.learned_costs import KEY, LearnedCosts
 from unskew.spark.mapping import Batches
+from unskew.spark.timed_costs import time_rows
 
 SHOWN = 5  # rows
 COST, ROW = "__unskew_cost", "__unskew_row"

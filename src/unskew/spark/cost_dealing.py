@@ -159,7 +159,9 @@ class CostDealing:
             if self._whole:  # then the cost is a constant
                 raise
             raise InputError(f"cost: Spark cannot compute it, or the rows, in each row: {_said(error)}") from None
-        return Deal(lots, measured, longest_first(measured.cost, self.workers))
+        assigned, free = longest_first(measured.cost, self.workers), measured.cost == 0
+        assigned.workers[free] = longest_first(measured.rows[free], self.workers).workers  # evenly by their rows
+        return Deal(lots, measured, assigned)
 
 
 def cost_column(df: DataFrame, cost: Any) -> Column:
@@ -254,13 +256,14 @@ def _split(found: Deal, large: Sequence[int], *, by_position: bool) -> Lots:
         parts = [p for split in lots.splits if split.lot == lot for p in lots.parts_of(split)]
         return float(cost[parts].sum() if parts else cost[lot])
 
-    kept = [split for split in lots.splits if split.lot not in large]
-    room = MOST_SPLIT - sum(split.parts for split in kept)
+    splits = {split.lot: split for split in lots.splits}
+    room = MOST_SPLIT - sum(split.parts for split in lots.splits)
     for lot in sorted(large, key=size, reverse=True):
         wanted = 1 << int(PARTS_PER_MEAN * size(lot) / mean).bit_length() if by_position else FEWEST_PARTS
         parts = min(MOST_PARTS, max(FEWEST_PARTS, wanted))
-        room -= parts
+        room -= parts - (splits[lot].parts if lot in splits else 0)
         if room < 0:
-            break
-        kept.append(Split(lot, parts, by_position))
-    return replace(lots, splits=tuple(kept))
+            break  # the others stay split as they are
+        splits.pop(lot, None)  # those by content come first
+        splits[lot] = Split(lot, parts, by_position)
+    return replace(lots, splits=tuple(splits.values()))

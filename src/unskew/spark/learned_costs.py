@@ -2,30 +2,25 @@
 
 import json
 import math
-import time
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.functions import arrow_udf
-from pyspark.sql.types import BinaryType, DoubleType, IntegerType, LongType, StructField, StructType
+from pyspark.sql.types import DoubleType
 
 from unskew.checks import require_number
 from unskew.errors import InputError, InputTypeError
 from unskew.plan import KeyColumn
 from unskew.sketches.mean_costs import (
     MeanCosts,
-    disagreement,
     from_plain_costs,
     learn,
     mean_costs_of,
-    merge_faded,
     new_mean_costs,
     to_plain,
 )
@@ -33,22 +28,12 @@ from unskew.spark.balance import Balance
 from unskew.spark.frames import free_name, require_batch, require_frame, warn
 from unskew.spark.keys import described_keys, key_columns, key_id, key_names
 from unskew.spark.telling import UNHEARD, hear
-from unskew.spark.working import Function, Piece, Told, by_cost_key, run_through
+from unskew.spark.timed_costs import COLUMNS, ROWS, add_up, learnt, time_rows
+from unskew.spark.working import Function, warn_if_late
 from unskew.writing import whole_file
 
 FORMAT = 1  # of files
 KEY = "__unskew_cost_key"
-MOST_TIMED = 1000  # rows of a sample
-ROWS, COLUMNS = 4, 2**14  # of the sketches: the paper's delta of 0.1; an epsilon of 0.00017, where it has 0.05
-CHANGED = 0.5  # of the costs of a run: what was learnt before is forgotten if it is off by more
-DONE_TYPE = StructType(
-    [
-        StructField("worker", IntegerType()),
-        StructField("rows", LongType()),
-        StructField("seconds", DoubleType()),
-        StructField("sketches", BinaryType()),
-    ]
-)
 
 
 class LearnedCosts:
@@ -63,13 +48,19 @@ class LearnedCosts:
     that: a key with one row in a batch carries all of it, a key with a hundred rows a hundredth. So keys with few rows
     look a little more expensive than they are, by up to one call.
 
+    A function must be done with a batch when it asks for the next one. What it does after it has asked for all of them,
+    as with ``list(batches)``, counts for all rows of its task alike, and a warning says so if that is most of the work.
+    What it does one batch late, or in threads of its own while it asks, counts for the wrong keys: time it with
+    `time_sample`, which hands over one row per call, or with ``on_error="collect"``, which calls it for each part.
+
     Parameters
     ----------
     cost_key
         The name of the column that determines what a row costs, or a list of names.
     keep
         How much of what was learnt before counts beside a new run: 0 forgets it, 1 never fades. Where it is off by more
-        than half of what the run took, costs have changed, and it is forgotten whatever `keep` says.
+        than half of what the run took, costs have changed, and it is forgotten whatever `keep` says. That is judged by
+        at least a hundred rows, since few rows differ from each other by chance.
 
     Examples
     --------
@@ -161,7 +152,9 @@ class LearnedCosts:
                 f"costs: heard of {len(done)} of {self._workers} workers, so nothing was learnt: the run was cut short "
                 f"(take, show, isEmpty), or failed, or had no rows; {UNHEARD}"
             )
-        elif any(rows):
+            return Balance(tuple(rows), (), tuple(seconds))
+        warn_if_late(sum(row["late"] for row in done.values()), sum(seconds))
+        if any(rows):
             self._learn(add_up(row["sketches"] for row in done.values()))
         return Balance(tuple(rows), (), tuple(seconds))
 
@@ -235,76 +228,3 @@ class LearnedCosts:
                 "are others; cast the columns, or learn anew"
             )
         return key_id(*columns)
-
-
-def time_rows(df: DataFrame, function: Function, seconds: float) -> list[tuple[Piece, float]]:
-    """Up to a thousand rows of `df` and the seconds that each takes here. The last column is the id of the cost key."""
-    rows = df.count()
-    some = df if rows <= MOST_TIMED else df.sample(min(1.0, 1.2 * MOST_TIMED / rows), seed=0).limit(MOST_TIMED)
-    pieces = [
-        Piece(each.rows.slice(number, 1), each.key)
-        for each in by_cost_key(iter(some.toArrow().combine_chunks().to_batches()))
-        for number in range(each.rows.num_rows)
-    ]
-    order = np.random.Generator(np.random.PCG64(0)).permutation(len(pieces)).tolist()
-    timed: list[tuple[Piece, float]] = []
-    if pieces:
-        list(run_through(function, iter([pieces[order[0]]]), lambda piece, took: None))  # imports and caches
-    late = time.perf_counter() + seconds
-    for number in order:
-        list(run_through(function, iter([pieces[number]]), lambda piece, took: timed.append((piece, took))))
-        if time.perf_counter() > late:
-            break
-    return timed
-
-
-def sketching() -> tuple[Told, Callable[[], Iterator[dict[str, Any]]]]:
-    """For one task: what takes in the time of each piece, and what then makes the row that the task tells."""
-    sketches, rows, seconds = new_mean_costs(ROWS, COLUMNS), 0, 0.0
-    found: dict[int, list[float]] = {}  # key id -> rows and seconds
-
-    def told(piece: Piece, took: float) -> None:
-        nonlocal rows, seconds
-        sums = found.setdefault(piece.key or 0, [0.0, 0.0])
-        sums[0] += piece.rows.num_rows
-        sums[1] += took
-        rows, seconds = rows + piece.rows.num_rows, seconds + took
-        if len(found) >= COLUMNS * ROWS:
-            empty()
-
-    def empty() -> None:
-        ids = np.array(list(found), np.int64).view(np.uint64)
-        counts, costs = np.array(list(found.values())).reshape(-1, 2).T
-        learn(sketches, ids, counts, costs)
-        found.clear()
-
-    def done() -> Iterator[dict[str, Any]]:
-        empty()
-        context = TaskContext.get()
-        worker = 0 if context is None else context.partitionId()
-        yield {"worker": worker, "rows": rows, "seconds": seconds, "sketches": packed(sketches)}
-
-    return told, done
-
-
-def packed(sketches: MeanCosts) -> bytes:
-    """The cells of both sketches, which are mostly zeros."""
-    return zlib.compress(np.stack([sketch.cells for sketch in sketches]).tobytes(), level=1)
-
-
-def add_up(parts: Iterable[bytes]) -> MeanCosts:
-    """All sketches together that `packed` made. ValueError where one is damaged."""
-    new = new_mean_costs(ROWS, COLUMNS)
-    for part in parts:
-        try:
-            cells = np.frombuffer(zlib.decompress(part), np.float64).reshape(2, ROWS, COLUMNS)
-        except zlib.error as error:
-            raise ValueError(str(error)) from None
-        new.counts.cells[:] += cells[0]
-        new.costs.cells[:] += cells[1]
-    return new
-
-
-def learnt(old: MeanCosts | None, new: MeanCosts, keep: float) -> MeanCosts:
-    """What is known after a run; what was known before counts `keep` times, or not at all where costs have changed."""
-    return new if old is None or disagreement(old, new) > CHANGED else merge_faded(old, new, keep)

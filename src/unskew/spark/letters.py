@@ -33,7 +33,7 @@ from unskew.router import Router
 from unskew.spark.mapping import Batches
 from unskew.spark.online import task_number
 from unskew.spark.telling import DONE, with_nulls
-from unskew.spark.working import Function, Piece, run_through
+from unskew.spark.working import Function, Piece, run_through, warn_if_late
 from unskew.states import to_bytes
 from unskew.worker_half import WorkerHalf
 
@@ -131,8 +131,11 @@ def executing(
                     waiting.append(letter)
                     yield Piece(rows)
 
-        def told(piece: Piece, took: float) -> None:
-            notebook.note(waiting.popleft(), took)
+        def told(piece: Piece | None, took: float) -> None:
+            if piece is not None:
+                notebook.note(waiting.popleft(), took)
+            elif not told_costs:
+                notebook.note_late(took)
 
         for result in run_through(function, pieces(), told):
             yield with_nulls(result, schema, schema.names[:-1]).cast(schema)
@@ -196,6 +199,12 @@ class Notebook:
         self._waiting += rows
         if self._waiting >= STEP:
             self._take_in()
+
+    def note_late(self, took: float) -> None:
+        """Seconds of work after the last rows were asked for: they count for all rows that still wait, alike."""
+        worked = self._seconds + sum(float(each.sum()) for _, each in self._pages)
+        self._pages = [(letter, each + took / self._waiting) for letter, each in self._pages]
+        warn_if_late(took, worked + took)
 
     def close(self) -> dict[str, Any]:
         """What the worker tells of the run."""

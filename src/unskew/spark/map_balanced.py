@@ -11,14 +11,26 @@ from unskew.checks import require_integer
 from unskew.errors import InputError, InputTypeError
 from unskew.spark.cost_dealing import MOST_WORKERS, CostDealing, as_number, cost_column
 from unskew.spark.frames import as_compared, free_name, is_connect, repeated, require_frame
-from unskew.spark.learned_costs import DONE_TYPE, KEY, LearnedCosts, sketching
+from unskew.spark.keys import described_keys
+from unskew.spark.learned_costs import KEY, LearnedCosts
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
 from unskew.spark.streaming.cost_files import NAME as COSTS
 from unskew.spark.streaming.cost_files import CostFiles
 from unskew.spark.streaming.map_balanced import place_by_learned_cost, place_by_told_cost
 from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.telling import DONE, observe, with_done, with_nulls
-from unskew.spark.working import Failed, Function, Piece, by_batch, by_cost_key, run_collecting, run_through
+from unskew.spark.timed_costs import DONE_TYPE, sketching
+from unskew.spark.working import (
+    Failed,
+    Function,
+    Piece,
+    Told,
+    by_batch,
+    by_cost_key,
+    run_collecting,
+    run_through,
+    warn_if_late,
+)
 
 RAISE, COLLECT = ON_ERROR = ("raise", "collect")
 ERROR = "error"  # the column of rows that failed
@@ -140,21 +152,24 @@ def _on_stream(
     require_integer("workers", workers, 1, MOST_WORKERS)
     if deal is not None:
         raise InputError("deal: must be left out on a stream, whose tasks deal their rows as they come")
-    if not isinstance(cost, LearnedCosts):
-        if checkpoint is not None:
-            raise InputError("checkpoint: is for LearnedCosts; leave it out where costs are told")
-        placed = place_by_told_cost(df, as_number(df, cost), workers)
-        if work.on_error == RAISE:
-            return map_in_arrow(placed, _telling_the_row(work.function, arrow_schema(result)), result)
-        return map_in_arrow(placed, work.collecting(arrow_schema(result)), result)
-    files = None
-    if checkpoint is not None:
+    if isinstance(cost, LearnedCosts) and checkpoint is not None:
         if is_connect(df):
             raise InputError("checkpoint: on Spark Connect tasks do not know their micro-batch; leave it out")
-        files = CostFiles(SideFolder(checkpoint, COSTS).root)
-    placed = place_by_learned_cost(df, cost, workers, files)
-    keyed = cost.with_key_id(placed, free_name(placed, KEY))
-    return map_in_arrow(keyed, work.timed_to(files, arrow_schema(result)), result)
+        key = described_keys(df, list(cost.cost_key))
+        files = CostFiles(SideFolder(checkpoint, COSTS).root, key, workers)
+        files.warn_of_other_keys()
+        placed = place_by_learned_cost(df, cost, workers, files)
+        keyed = cost.with_key_id(placed, free_name(placed, KEY))
+        return map_in_arrow(keyed, work.timed_to(files, arrow_schema(result)), result)
+    if isinstance(cost, LearnedCosts):
+        placed = place_by_learned_cost(df, cost, workers, None)
+    elif checkpoint is None:
+        placed = place_by_told_cost(df, as_number(df, cost), workers)
+    else:
+        raise InputError("checkpoint: is for LearnedCosts; leave it out where costs are told")
+    if work.on_error == RAISE:
+        return map_in_arrow(placed, _telling_the_row(work.function, arrow_schema(result)), result)
+    return map_in_arrow(placed, work.collecting(arrow_schema(result)), result)
 
 
 class _Work:
@@ -181,19 +196,19 @@ class _Work:
 
         return timed
 
-    def timed_to(self, files: CostFiles | None, schema: pa.Schema) -> Function:
+    def timed_to(self, files: CostFiles, schema: pa.Schema) -> Function:
         """Timed by cost key; what was found is left in files."""
 
         def timed(batches: Batches) -> Batches:
             told, done = sketching()
             yield from self._results(by_cost_key(batches), told, schema)
             for row in done():
-                if files is not None:
-                    files.tell(row["worker"], row["sketches"])
+                warn_if_late(row["late"], row["seconds"])
+                files.tell(row["worker"], row["sketches"])
 
         return timed
 
-    def _results(self, pieces: Iterator[Piece], told: Callable[[Piece, float], None], schema: pa.Schema) -> Batches:
+    def _results(self, pieces: Iterator[Piece], told: Told, schema: pa.Schema) -> Batches:
         names = [name for name in schema.names if name not in (DONE, *([ERROR] if self.on_error == COLLECT else []))]
         run = run_collecting if self.on_error == COLLECT else run_through
         for found in run(self.function, pieces, told):
@@ -205,7 +220,8 @@ class _Work:
     def _failed(self, failed: Failed, schema: pa.Schema) -> pa.RecordBatch:
         kind = schema.field(ERROR).type
         row = pa.StructArray.from_arrays(failed.row.columns, self.plain).cast(kind.field("row").type)
-        texts = ([type(failed.error).__name__], [str(failed.error)])
+        message = str(failed.error).encode(errors="replace").decode()  # of a file's name it may have half characters
+        texts = ([type(failed.error).__name__], [message])
         error = pa.StructArray.from_arrays([*(pa.array(text) for text in texts), row], fields=list(kind))
         others = {field.name: pa.nulls(1, field.type) for field in schema}
         return pa.RecordBatch.from_pydict(others | {ERROR: error}, schema)

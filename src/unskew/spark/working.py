@@ -11,11 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from unskew.failing_rows import failing_row, shown_row
+from unskew.spark.frames import warn
 from unskew.spark.mapping import Batches
 
 Function = Callable[[Batches], Batches]
 END = object()
 ENOUGH = 1.0  # seconds: a piece that takes so long is not made larger
+MOST_LATE, LITTLE = 0.5, 0.1  # of all seconds, and in seconds: more work after the last rows is warned of
 MOST_SAID = 300  # characters of what an error says
 
 
@@ -26,7 +28,7 @@ class Piece(NamedTuple):
     key: int | None = None  # the id of their cost key
 
 
-Told = Callable[[Piece, float], None]  # what a piece took, in seconds
+Told = Callable[[Piece | None, float], None]  # what a piece took, in seconds; None: what came after the last of them
 
 
 class Failed(NamedTuple):
@@ -79,23 +81,26 @@ def run_through(function: Function, pieces: Iterator[Piece], told: Told) -> Iter
     """What `function` yields, called once with all pieces. An error tells which row it was for.
 
     A piece takes from the moment in which the function gets it until it asks for the next, without the time in which
-    the function waits until what it yielded is taken.
+    the function waits until what it yielded is taken. What it does after it has asked for more than there is may be for
+    any piece, and is told of none.
     """
     clock, last = Clock(), Piece(None)
+    current: Piece | None = None
     reading = False  # then an error is Spark's own
 
     def fed() -> Batches:
-        nonlocal last, reading
+        nonlocal current, last, reading
         while True:
             reading = True
             piece = next(pieces, None)
             reading = False
+            clock.start()
             if piece is None:
                 return
-            last = piece
-            clock.start()
+            last = current = piece
             yield piece.rows
             clock.stop()
+            current = None
             told(piece, clock.take())
 
     try:
@@ -104,6 +109,8 @@ def run_through(function: Function, pieces: Iterator[Piece], told: Told) -> Iter
             clock.stop()
             yield result
             clock.start()
+        clock.stop()
+        told(current, clock.take())
     except Exception as error:
         if reading:
             raise
@@ -120,9 +127,7 @@ def run_collecting(function: Function, pieces: Iterator[Piece], told: Told) -> I
         done = 0
         while done < piece.rows.num_rows:
             part = Piece(piece.rows.slice(done, size), piece.key)
-            began = time.perf_counter()
-            found = _all_of(function, part.rows)
-            took = time.perf_counter() - began
+            found, took = _all_of(function, part.rows)
             yield from found
             told(part, took)
             done += part.rows.num_rows
@@ -132,16 +137,26 @@ def run_collecting(function: Function, pieces: Iterator[Piece], told: Told) -> I
                 size = max(1, size // 2)
 
 
-def _all_of(function: Function, rows: pa.RecordBatch) -> list[Any]:
+def _all_of(function: Function, rows: pa.RecordBatch) -> tuple[list[Any], float]:
+    """What it yields for these rows, and the seconds that they took; one by one where they fail together."""
+    began = time.perf_counter()
     try:
-        return list(function(iter([rows])))
+        found = list(function(iter([rows])))
     except Exception as error:
-        return [Failed(rows, error)] if rows.num_rows == 1 else list(_one_by_one(function, rows))
+        if rows.num_rows > 1:
+            each = [_all_of(function, rows.slice(number, 1)) for number in range(rows.num_rows)]
+            return [result for results, _ in each for result in results], sum(took for _, took in each)
+        found = [Failed(rows, error)]
+    return found, time.perf_counter() - began
 
 
-def _one_by_one(function: Function, rows: pa.RecordBatch) -> Iterator[Any]:
-    for number in range(rows.num_rows):
-        yield from _all_of(function, rows.slice(number, 1))
+def warn_if_late(late: float, seconds: float) -> None:
+    """A warning if most of the work was done after the function had asked for all of its rows."""
+    if late > max(MOST_LATE * seconds, LITTLE):
+        warn(
+            f"function: {late:.1f} of {seconds:.1f} s were worked after it had asked for all of its rows, so they "
+            "count for all rows alike; let it finish each batch before it asks for the next"
+        )
 
 
 def _said(function: Function, error: Exception, rows: pa.RecordBatch | None) -> str:

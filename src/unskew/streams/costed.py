@@ -5,11 +5,13 @@ is given to the same number of keys, which are drawn at random: the hottest key 
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from unskew.checks import require, require_integer, require_number
+from unskew.hashing import frozen
 from unskew.streams.stream import Generated, require_zipf
 from unskew.streams.zipf import zipf_ranks
 
@@ -87,8 +89,13 @@ class Costed(Generated):
         return costs
 
     def cost_of_keys(self, turn: int = 0) -> npt.NDArray[np.float64]:
-        """The cost of key 1, 2, ... K, after costs were dealt anew `turn` times."""
-        spaced = np.linspace if self.spacing == "constant" else np.geomspace
-        costs = spaced(self.least, self.most, self.values)
-        dealt = np.random.Generator(np.random.PCG64([self.seed, 2, turn])).permutation(self.keys)
-        return costs[dealt * self.values // self.keys]
+        """The cost of key 1, 2, ... K, after costs were dealt anew `turn` times. An array that cannot be written."""
+        return _deal_costs(self, turn)
+
+
+@lru_cache(maxsize=1)  # chunks come in order, so that a table is made once per turn
+def _deal_costs(stream: Costed, turn: int) -> npt.NDArray[np.float64]:
+    spaced = np.linspace if stream.spacing == "constant" else np.geomspace
+    costs = spaced(stream.least, stream.most, stream.values)
+    dealt = np.random.Generator(np.random.PCG64([stream.seed, 2, turn])).permutation(stream.keys)
+    return frozen(costs[dealt * stream.values // stream.keys])
