@@ -99,6 +99,15 @@ def test_a_stream_adapts_and_counts_as_a_batch_does(got: dict[str, Any]) -> None
     assert got["stream"]["counts"] == got["stream"]["plain"]
 
 
+def test_windows_of_a_stream_end_by_their_watermark(got: dict[str, Any]) -> None:
+    expected = [[span, word, n] for span, word, n in got["windows"]["plain"] if span < 9]  # the last is not over
+    assert {way: rows for way, rows in got["windows"].items() if way != "plain"} == {
+        "aggregate": expected,
+        "apply_split": expected,
+        "apply_whole": expected,
+    }
+
+
 def test_a_router_that_would_have_to_know_its_micro_batch_is_refused(got: dict[str, Any]) -> None:
     assert got["stream"]["refused"].startswith("scheme: cg runs online, and on Spark Connect its routers do not know")
 
@@ -187,6 +196,30 @@ def streamed(spark: SparkSession) -> dict[str, Any]:
     }
 
 
+def windowed(spark: SparkSession) -> dict[str, list[Any]]:
+    """Rows per window and word by three functions in one query: 1000 rows, one per second, windows of 100 seconds."""
+    feed, checkpoint = Feed(spark, Path("timed"), "word string, row bigint"), Path("windows").absolute()
+    feed.put(TABLE.slice(0, 1000))
+    timed = feed.stream().withColumn("ts", F.timestamp_seconds("row"))
+    windows: dict[str, Any] = {"time": "ts", "window": "100 seconds", "watermark": "0 seconds"}
+    schema = "word string, n long, total long"
+    plans = {name: Adaptive(checkpoint, name=name) for name in ("aggregate", "apply_split", "apply_whole")}
+    ways = {
+        "aggregate": aggregate(timed, "word", {"n": Count()}, W, plan=plans["aggregate"], **windows),
+        "apply_split": apply_split(timed, "word", part, merged, schema, W, plan=plans["apply_split"], **windows),
+        "apply_whole": apply_whole(timed, "word", part, schema, W, plan=plans["apply_whole"], **windows),
+    }
+    span = (F.unix_seconds("window.start") / 100).cast("int")
+    rows = [found.select(F.lit(way).alias("way"), span.alias("span"), "word", "n") for way, found in ways.items()]
+    query = start(rows[0].union(rows[1]).union(rows[2]), checkpoint)
+    query.processAllAvailable()
+    query.stop()
+    found = results(spark, checkpoint).select("way", "span", "word", "n").collect()
+    plain = feed.batch().groupBy((F.col("row") / 100).cast("int").alias("span"), "word").count().collect()
+    counts = {way: sorted(list(row)[1:] for row in found if row["way"] == way) for way in ways}
+    return counts | {"plain": sorted(map(list, plain))}
+
+
 def whole_answers(df: Any, sorted_rows: Any) -> dict[str, Any]:
     """Of `apply_whole` and `rebalance`."""
     schema = "word string, n long, total long"
@@ -239,6 +272,7 @@ def main(port: str) -> dict[str, Any]:
                 repartition(df, "word", W, plan=plan_for(df, "word", W, "fish", decay=Decay("row", ROWS)))
             ),
             "stream": streamed(spark),
+            "windows": windowed(spark),
             "report": skew_report(df, "word", W).to_dict(),
             **work_answers(df),
             **whole_answers(df, sorted_rows),

@@ -41,7 +41,10 @@ class Windows(NamedTuple):
         return f"{gcd(microseconds('window', self.window), microseconds('slide', self.slide))} microseconds"
 
     def of(self, time: Column) -> Column:
-        """The windows of a row with this event time; as many rows come out as there are."""
+        """The windows of a row with this event time, as a column `window`; as many rows come out as there are.
+
+        On Connect, ``withColumn`` would take away that it has a watermark: select it, or group by it.
+        """
         return F.window(time, self.window, self.slide)
 
     def added_to(self, df: DataFrame) -> DataFrame:

@@ -26,7 +26,7 @@ from unskew.spark.streaming.adaptive import Adaptive
 from unskew.spark.streaming.merging import BUCKET, bucket_of, merge_in_python, require_state_store
 from unskew.spark.streaming.moments import finished_moments, merged_moments, with_exact_moments
 from unskew.spark.streaming.same_states import require_same_states
-from unskew.spark.windows import PANE, TIME, WINDOW, Windows, microseconds
+from unskew.spark.windows import PANE, TIME, Windows, microseconds
 
 NATIVE: dict[type[Aggregate], Callable[[Column], Column]] = {  # state -> merged, by functions of Spark
     Count: lambda state: F.sum(state["0"]),
@@ -85,9 +85,8 @@ def aggregate_stream(
     groups = list(map(column, names))
     if windows is not None:
         times = partials.withColumn(TIME, column(STATE.format(len(aggregates)))["0"])
-        marked = times if windows.watermark is None else times.withWatermark(TIME, windows.watermark)
-        partials = marked.withColumn(WINDOW, windows.of(column(TIME)))
-        groups.insert(0, column(WINDOW))
+        partials = times if windows.watermark is None else times.withWatermark(TIME, windows.watermark)
+        groups.insert(0, windows.of(column(TIME)))
     merged = [NATIVE[type(each)](column(STATE.format(i))) for i, each in enumerate(aggregates.values())]
     types = [phases.result[name].dataType for name in aggregates]
     together = partials.groupBy(*groups).agg(*(each.alias(name) for each, name in zip(merged, aggregates, strict=True)))

@@ -17,7 +17,7 @@ from unskew.spark.phases import OURS
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
 from unskew.spark.streaming.same_states import require_same_states
-from unskew.spark.windows import PANE, TIME, WINDOW, Windows
+from unskew.spark.windows import PANE, TIME, Windows
 
 PART = f"{OURS}partial"
 Partial = Callable[[pa.Table], bytes]
@@ -59,6 +59,6 @@ def apply_split_to_stream(
 
     parts = route.on(df).work(phase_1, part)
     marked = parts if windows.watermark is None else parts.withWatermark(TIME, windows.watermark)
-    windowed = marked.withColumn(WINDOW, windows.of(column(TIME)))
-    collected = windowed.groupBy(column(WINDOW), *map(column, names)).agg(F.collect_list(PART).alias(PART))
+    groups = windows.of(column(TIME)), *map(column, names)
+    collected = marked.groupBy(*groups).agg(F.collect_list(PART).alias(PART))
     return map_in_arrow(collected, phase_2, result)

@@ -22,5 +22,5 @@ def completed_rows(df: DataFrame, names: Sequence[str], windows: Windows) -> Dat
     """The rows of `df` and their windows, when these are over; those of a key and window come in the same batch."""
     marked = df if windows.watermark is None else df.withWatermark(windows.time, windows.watermark)
     rows = F.collect_list(F.struct(*map(column, df.columns))).alias(ROWS)
-    collected = marked.groupBy(windows.of(column(windows.time)).alias(WINDOW), *map(column, names)).agg(rows)
+    collected = marked.groupBy(windows.of(column(windows.time)), *map(column, names)).agg(rows)
     return collected.select(column(WINDOW), F.inline(column(ROWS)))

@@ -90,7 +90,7 @@ def _in_rows_per_window(chunks: DataFrame, windows: Windows) -> DataFrame:
     marked = chunks if windows.watermark is None else chunks.withWatermark(TIME, windows.watermark)
     start = F.unix_micros(column(WINDOW)["start"])
     is_last = F.unix_micros(column(TIME)) < start + microseconds("slide", windows.slide)
-    per_window = marked.withColumn(WINDOW, windows.of(column(TIME)))
+    per_window = marked.select("*", windows.of(column(TIME)))
     return per_window.select(GROUP, WINDOW, start.alias(OPEN), F.when(is_last, column(CHUNK)).alias(CHUNK))
 
 
