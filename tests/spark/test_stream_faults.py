@@ -23,7 +23,7 @@ from pyspark import cloudpickle
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from streams import Feed, results, start, words
+from streams import Feed, records, results, start, words
 
 from unskew.aggregates import Aggregate, Count, Max, Sum, TopK
 from unskew.errors import InputError
@@ -112,6 +112,7 @@ def test_an_executor_that_dies_in_mid_stream_changes_no_count(tmp_path: Path) ->
     run_to_the_end(tmp_path, "local-cluster[2,1,1024]")
     assert not (tmp_path / "kill").exists()
     assert counts_in(tmp_path) == expected_in(tmp_path)
+    assert {sum(record["load"]) for record in records(tmp_path / "checkpoint")} == {ROWS}  # nobody told twice
 
 
 @pytest.mark.slow

@@ -209,10 +209,12 @@ def measure(df: DataFrame, cost: str, lot: Column, lots: int) -> Measured:
     where = found["lot"].to_numpy()
     for array, name in ((rows, "rows"), (known, "known"), (costs, "cost"), (longest, "longest")):
         array[where] = np.nan_to_num(found[name].to_numpy().astype(float), nan=0.0, posinf=np.inf)
-    if not np.isfinite(costs.sum()):
+    with np.errstate(over="ignore"):  # the sentence below says it
+        total = costs.sum()
+    if not np.isfinite(total):
         raise InputError("cost: the sum of all costs must be a finite number; divide them by something")
-    mean = costs.sum() / known.sum() if costs.sum() else 1.0
-    if not costs.sum():  # all cost the same, whatever it is
+    mean = total / known.sum() if total else 1.0
+    if not total:  # all cost the same, whatever it is
         known[:] = 0
     unknown = rows - known
     longest = np.maximum(longest, np.where(unknown > 0, mean, 0.0))
