@@ -18,7 +18,7 @@ from unskew.simulate import Queues, Result
 TUPLES, CHANGE = 150_000, 75_000
 BEFORE = (1.05, 1.025, 1.0, 0.975, 0.95)  # what execution times of each worker are multiplied by
 AFTER = (0.90, 0.95, 1.0, 1.05, 1.10)
-STREAMS, QUICK_STREAMS = 20, 3
+STREAMS, QUICK_STREAMS = 100, 3
 SAMPLES = 37  # one every 2048 tuples; the paper has one every 2000
 LEAVES, RECOVERS = 10_690, 9_912  # tuples; the second after the change
 WITHIN = 0.1  # of the printed numbers of tuples
