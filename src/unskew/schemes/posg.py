@@ -10,21 +10,9 @@ section III. For work that keeps no state, where equal counts are not equal work
   worker with the least estimated cumulated time, which grows by W/F in the row where F is least. New tables start a
   synchronisation: the next k tuples go round and carry a request, and each worker replies with its true cumulated time.
 
-Choices made here:
-- Listing III.1 loops over columns where rows are meant: here a tuple updates one cell of each row.
-- A key in an empty cell of a worker (F = 0) costs the mean of that worker's tuples, not 0. Cells that were empty at the
-  last snapshot do not count in equation (1), which divides by F.
-- A request carries the number of the synchronisation. The worker replies when it has executed that tuple; the source,
-  which remembers its estimate, takes the difference. Replies count from the first request on.
-- New tables restart a synchronisation, but at most as often in a row as there are workers. So RUN is reached however
-  slow the feedback is. While requests are still being sent they do not: each worker gets one tuple in that round, so a
-  new round would correct nothing, and rounds that never end would favour the first workers.
-- A worker that joins is level with the least of the others once it has replied, whatever it has done so far.
-- With several sources, tables are of all tuples of a worker; the replies to a source are of its own tuples.
-- `count_idle` is ours. Without it a worker that had nothing to do gets a burst of tuples, to catch up in work.
-- Of equal estimates the lowest index wins.
-
-State: 3.5 kB per worker in a source, 5.2 kB in a worker, by default. More: docs/schemes/posg.md.
+Choices of ours: the mean cost for keys in empty cells, replies that count from the first request on, how often new tables
+may restart a synchronisation (so that RUN is reached however slow the feedback is), several sources, workers that join,
+and `count_idle`. docs/schemes/posg.md has each, with its effect. Of equal estimates the lowest index wins.
 """
 
 from typing import Any, NamedTuple
