@@ -10,9 +10,9 @@ section III. For work that keeps no state, where equal counts are not equal work
   worker with the least estimated cumulated time, which grows by W/F in the row where F is least. New tables start a
   synchronisation: the next k tuples go round and carry a request, and each worker replies with its true cumulated time.
 
-Choices of ours: the mean cost for keys in empty cells, replies that count from the first request on, how often new tables
-may restart a synchronisation (so that RUN is reached however slow the feedback is), several sources, workers that join,
-and `count_idle`. docs/schemes/posg.md has each, with its effect. Of equal estimates the lowest index wins.
+Choices of ours: the mean cost for keys in empty cells, replies that count from the first request on, how often new
+tables may restart a synchronisation (so that RUN is reached however slow the feedback is), several sources, workers
+that join, and `count_idle`. docs/schemes/posg.md has each, with its effect. Of equal estimates the lowest index wins.
 """
 
 from typing import Any, NamedTuple
