@@ -479,17 +479,18 @@ def test_parameters_are_checked(parameters, message):
 def test_a_damaged_state_is_refused():
     source = router(3, virtual=2)
     good = source.state
-    for damaged in (
-        good._replace(holder=good.holder + 1),
-        good._replace(holder=good.holder - 1),
-        good._replace(holder=good.holder * 0),
-        good._replace(total=good.total + 1),
-        good._replace(sent=good.sent + 1),
-        good._replace(asks=good.asks + 1),
-        good._replace(came=good.came + 1),
-        good._replace(came=good.came - 1),
-        good._replace(overloaded=good.overloaded + 1),
-        good._replace(last=good.last + 2**53),
+    for field, damaged in (
+        ("holder", good.holder + 1),
+        ("holder", good.holder - 1),
+        ("holder", good.holder * 0),
+        ("total", good.total + 1),
+        ("sent", good.sent + 1),
+        ("asks", good.asks + 1),
+        ("came", good.came + 1),
+        ("came", good.came - 1),
+        ("overloaded", good.overloaded + 1),
+        ("last", good.last + 2**53),
     ):
-        with pytest.raises(InputError, match=r"^(sent|total|holder|asks|came|overloaded|last): "):
-            Router(source.scheme, damaged)
+        named = "total: must be the sum of sent" if field == "sent" else field  # the two do not fit each other
+        with pytest.raises(InputError, match=rf"^{named}\b"):
+            Router(source.scheme, good._replace(**{field: damaged}))

@@ -1,6 +1,6 @@
 """The contract of a scheme: what each one has, and what it may be able to do besides.
 
-A *scheme* is a NamedTuple of parameters with a kernel ``choose(scheme, state, key_id, now) -> worker``. A kernel with a
+A *scheme* is a NamedTuple of parameters with a kernel ``choose(scheme, state, key, now) -> worker``. A kernel with a
 fifth parameter, ``cost``, is told the cost of each tuple. Everything else that a scheme can do is an *ability*: one of
 the small protocols below. A scheme has an ability when its class defines the methods of that protocol; nothing has to
 be declared twice. `registry.register` calls `check_class`, which refuses a public method that no ability knows, or one

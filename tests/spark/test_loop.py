@@ -57,6 +57,17 @@ def test_the_plan_that_a_batch_used_can_be_loaded_with_the_names_of_its_keys(tmp
     assert len(list((tmp_path / "unskew/route/plans").iterdir())) == PLANS_KEPT
 
 
+def test_plans_are_numbered_on_where_plan_txt_is_lost(tmp_path: Path) -> None:
+    before = loop_in(tmp_path)
+    for batch in range(PLANS_KEPT + 5):
+        before.take(progress(batch), seen(4000, batch, hottest=batch % 20))
+    (tmp_path / "unskew/route" / PLAN).unlink()
+    after, last = loop_in(tmp_path), PLANS_KEPT + 6  # one is written after the last batch, one by the new loop
+    after.take(progress(PLANS_KEPT + 5), seen(4000, last))
+    assert read_records(tmp_path, "route")[-1].plan == last
+    assert plan_of(tmp_path, last).hot_keys  # goes on from the counts
+
+
 def test_the_first_plan_has_the_schemes_own_seed(tmp_path: Path) -> None:
     loop_in(tmp_path, "hash", seed=3)
     assert plan_of(tmp_path, 0).cold_salt == 3

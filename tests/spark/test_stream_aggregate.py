@@ -3,6 +3,7 @@
 import math
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -175,6 +176,12 @@ def test_states_that_python_merges_are_those_of_a_batch(
     assert latest(updated, 1) == rows_of(aggregate(feed.batch(), "word", PYTHON, W))
 
 
+def top_two(values: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
+    """What `TopK` finds of them, where it has a counter for each."""
+    counts = sorted(Counter(values).items(), key=lambda each: (-each[1], each[0]))
+    return tuple((value, count, 0) for value, count in counts[:2])
+
+
 def test_windows_that_python_merges_end_as_those_of_spark_also_for_late_rows(
     spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None
 ) -> None:
@@ -183,14 +190,16 @@ def test_windows_that_python_merges_end_as_those_of_spark_also_for_late_rows(
     all_out_of_order = table([38.0, 38.0, 2.0], ["alone", "the", "late"])
     for each in (hot(1), before_the_watermark, out_of_order, all_out_of_order, table([200.0], ["end"])):
         feed.put(each)
-    windows = {"time": "ts", "window": "10 minutes", "slide": "5 minutes", "watermark": "5 minutes"}
+    windows = {"time": "ts", "window": "10 minutes", "slide": "4 minutes", "watermark": "5 minutes"}
     ours = aggregate(feed.stream(), "word", PYTHON, W, plan=Adaptive(tmp_path / "ours"), **windows)  # type: ignore[arg-type]
-    span = F.window("ts", "10 minutes", "5 minutes")
-    values = F.array_sort(F.collect_set(F.col("v") % 7))
-    theirs = feed.stream().withWatermark("ts", "5 minutes").groupBy(span, "word").agg(F.count("*"), values)
+    span = F.window("ts", "10 minutes", "4 minutes")
+    values = F.concat_ws(" ", F.array_sort(F.collect_set(F.col("v") % 7)))
+    theirs = feed.stream().withWatermark("ts", "5 minutes").groupBy(span, "word")
+    plain = theirs.agg(F.count("*"), F.collect_list("v"), values)
     found = run(ours, tmp_path / "ours", "append")
-    expected = run(theirs, tmp_path / "theirs", "append")
-    assert [(*row[:3], row[4]) for row in found] == [(*row[:3], " ".join(map(str, row[3]))) for row in expected]
+    expected = run(plain, tmp_path / "theirs", "append")
+    assert found == sorted(((*row[:3], top_two(row[3]), row[4]) for row in expected), key=repr)
+    assert len(found) > 100
     assert {"open", "alone", "first"} <= {row[1] for row in found}
     assert "late" not in {row[1] for row in found}
 

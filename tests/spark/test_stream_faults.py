@@ -248,8 +248,9 @@ def test_other_windows_than_those_of_the_checkpoint_are_refused(spark: SparkSess
 
     for call in (split, whole):
         call("10 minutes")
-        call("10 minutes")
-        with pytest.raises(InputError, match=r'^checkpoint: .* holds the states of .*"10 minutes".* not of .*"1 hour"'):
+        call("600 seconds")
+        message = r'^checkpoint: .* holds the states of .*"600000000 us".* not of .*"3600000000 us"'
+        with pytest.raises(InputError, match=message):
             call("1 hour")
 
 

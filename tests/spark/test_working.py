@@ -105,6 +105,18 @@ def test_a_conversation_charges_rows_for_work_after_the_last_piece_too() -> None
     assert (told["rows"], told["seconds"]) == (4, pytest.approx(4.4))
 
 
+def test_work_after_the_last_piece_counts_for_rows_that_were_taken_in_before() -> None:
+    notebook, rows = Notebook(Posg(2), Start(None, 0.0, 1)), 65_536 + 64
+    keys = np.arange(rows, dtype=np.uint64)
+    for some in (keys[:65_536], keys[65_536:]):  # the first are taken in at once
+        notebook.note(_Letter(np.zeros(len(some), np.int64), np.zeros(len(some), np.int64), None, some), 1.0)
+    with pytest.warns(UserWarning, match=r"^function: "):
+        notebook.note_late(rows / 64)
+    charged = [each for _, costs in notebook._pages for each in costs.tolist()]
+    assert charged == pytest.approx([1 / 64 + 1 / 64] * 64)
+    assert notebook.close()["seconds"] == pytest.approx(2.0 + rows / 64)
+
+
 def test_who_reads_ahead_is_warned_if_that_is_most_of_the_work(recwarn: pytest.WarningsRecorder) -> None:
     warn_if_late(0.09, 0.09)
     warn_if_late(4.0, 10.0)

@@ -1,6 +1,6 @@
 """The worker half of POSG: what a worker learns from the tuples that it executes, and when it tells.
 
-Paper: Rivetti et al., Listing III.1 and Fig. 2. The choices made here are in `posg`.
+Paper: Rivetti et al., Listing III.1 and Fig. 2. The choices made here are on docs/schemes/posg.md.
 """
 
 from typing import Any, NamedTuple

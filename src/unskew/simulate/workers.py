@@ -1,8 +1,9 @@
 """Workers with a capacity and a queue: who waits where, since when, and what came of it.
 
-There are two clocks. The *stream's clock* is that of the tuples' times, of routers, events and reports. It stands still
-while the stream waits for room in a full queue; the *workers' clock* runs on. It starts at 0 when the first tuple
-arrives: seconds since 1970 as floats are a quarter of a microsecond apart, which a fast worker needs for a tuple.
+There are two clocks. The *stream's clock* is that of the tuples' times, of routers, events and worker reports. It
+stands still while the stream waits for room in a full queue; the *workers' clock* runs on. It starts at 0 when the
+first tuple arrives: seconds since 1970 as floats are a quarter of a microsecond apart, which a fast worker needs for a
+tuple.
 
 The queues themselves, and the loop that serves them, are in `lines`. Arrays are by worker name.
 """

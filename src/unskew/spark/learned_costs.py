@@ -44,9 +44,9 @@ class LearnedCosts:
     `collect` fetches the sketches, and the next run is dealt by them; a stream does that by itself. A key that
     was never seen costs what all rows do on average.
 
-    A function is timed on the rows of one cost key in one batch together. What a call costs besides its rows is part of
-    that: a key with one row in a batch carries all of it, a key with a hundred rows a hundredth. So keys with few rows
-    look a little more expensive than they are, by up to one call.
+    A function is timed on the rows of one cost key in one batch together. What a batch costs besides its rows is part
+    of that: a key with one row in a batch carries all of it, a key with a hundred rows a hundredth. So keys with few
+    rows look a little more expensive than they are, by up to one batch.
 
     A function must be done with a batch when it asks for the next one. What it does after it has asked for all of them,
     as with ``list(batches)``, counts for all rows of its task alike, and a warning says so if that is most of the work.

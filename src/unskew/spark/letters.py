@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Column
 from pyspark.sql.functions import arrow_udf
 from pyspark.sql.types import (
@@ -121,8 +120,7 @@ def executing(
 
     def work(batches: Batches) -> Batches:
         adopt(registration)
-        context = TaskContext.get()
-        worker = 0 if context is None else context.partitionId()
+        worker = task_number()
         notebook, waiting = Notebook(scheme, starts[worker]), deque[_Letter]()
 
         def pieces() -> Iterator[Piece]:
@@ -201,9 +199,13 @@ class Notebook:
             self._take_in()
 
     def note_late(self, took: float) -> None:
-        """Seconds of work after the last rows were asked for: they count for all rows that still wait, alike."""
+        """Seconds of work after the last rows were asked for: they count for all rows of the run alike. The half learns
+        of those that still wait; it has taken in the others."""
         worked = self._seconds + sum(float(each.sum()) for _, each in self._pages)
-        self._pages = [(letter, each + took / self._waiting) for letter, each in self._pages]
+        rows = self._rows + self._waiting
+        share = took / rows if rows else 0.0
+        self._pages = [(letter, each + share) for letter, each in self._pages]
+        self._seconds += share * self._rows
         warn_if_late(took, worked + took)
 
     def close(self) -> dict[str, Any]:

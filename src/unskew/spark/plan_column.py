@@ -36,7 +36,7 @@ class PlanTable(NamedTuple):
 
 
 BIGINT = "bigint"
-EMPTY = 1  # the entry of an empty cell: one place, the first
+EMPTY = 1  # what an empty cell holds: one place, the first
 
 
 def table_of(plan: Plan, cells: int | None = None) -> PlanTable | None:

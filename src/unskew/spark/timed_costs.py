@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
-from pyspark import TaskContext
 from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, DoubleType, IntegerType, LongType, StructField, StructType
 
 from unskew.sketches.mean_costs import MeanCosts, disagreement, learn, merge_faded, new_mean_costs
+from unskew.spark.online import task_number
 from unskew.spark.working import Function, Piece, Told, by_cost_key, run_through
 
 MOST_TIMED = 1000  # rows of a sample
@@ -83,10 +83,8 @@ def sketching() -> tuple[Told, Callable[[], Iterator[dict[str, Any]]]]:
         empty()
         if rows:
             sketches.costs.cells[:] += late / rows * sketches.counts.cells
-        context = TaskContext.get()
-        worker = 0 if context is None else context.partitionId()
         total = seconds + late
-        yield {"worker": worker, "rows": rows, "seconds": total, "late": late, "sketches": packed(sketches)}
+        yield {"worker": task_number(), "rows": rows, "seconds": total, "late": late, "sketches": packed(sketches)}
 
     return told, done
 

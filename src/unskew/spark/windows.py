@@ -36,9 +36,14 @@ class Windows(NamedTuple):
     watermark: str | None
 
     @property
+    def lengths(self) -> tuple[int, int]:
+        """Of a window, and from the beginning of one to that of the next, in microseconds."""
+        return microseconds("window", self.window), microseconds("slide", self.slide)
+
+    @property
     def pane(self) -> str:
         """The longest stretch of time that every window holds whole or not at all."""
-        return f"{gcd(microseconds('window', self.window), microseconds('slide', self.slide))} microseconds"
+        return f"{gcd(*self.lengths)} microseconds"
 
     def of(self, time: Column) -> Column:
         """The windows of a row with this event time, as a column `window`; as many rows come out as there are.

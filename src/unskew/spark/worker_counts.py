@@ -52,7 +52,8 @@ def load_in(sketch: Any, workers: int) -> npt.NDArray[np.int64] | None:
 
 
 def counts_workers(sketch: Any, workers: int) -> bool:
-    """Whether it has a cell for each of so many workers; one of a query before, with more or fewer, has not."""
+    """Whether it has as many cells as the sketch for so many workers. One of a query before, with another number of
+    workers, mostly has not; up to four workers have the same."""
     if sketch is None or workers > MOST_COUNTED:
         return True
     cells: int = struct.unpack_from(HEAD, as_bytes(sketch))[3]

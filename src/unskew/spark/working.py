@@ -81,8 +81,8 @@ def run_through(function: Function, pieces: Iterator[Piece], told: Told) -> Iter
     """What `function` yields, called once with all pieces. An error tells which row it was for.
 
     A piece takes from the moment in which the function gets it until it asks for the next, without the time in which
-    the function waits until what it yielded is taken. What it does after it has asked for more than there is may be for
-    any piece, and is told of none.
+    the function waits until what it yielded is taken. What it does after the last piece, when it has asked for more,
+    may be for any piece: it is told with None.
     """
     clock, last = Clock(), Piece(None)
     current: Piece | None = None

@@ -9,7 +9,7 @@ from unskew.experiments.paper import Settings
 from unskew.experiments.pkg.data import WORKERS, fractions, label, stand_in
 from unskew.simulate import Result
 
-# The table as printed: fraction of average imbalance. Most entries of the rows PKG and PoTC are not legible in the
+# The table as printed: fraction of average imbalance. Most numbers of the rows PKG and PoTC are not legible in the
 # text that was used; that the two numbers left in a cell are Off-Greedy and On-Greedy follows from their agreement with
 # p1 - 1/W.
 PRINTED: dict[str, dict[str, tuple[float | None, ...]]] = {

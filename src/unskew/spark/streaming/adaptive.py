@@ -144,7 +144,7 @@ def _planned(
 
 
 def _observe(planned: Planned, metrics: str, route: AdaptiveRoute) -> DataFrame:
-    """The rows, with their keys and workers counted on the route.
+    """The rows, with their keys and workers counted on the way.
 
     Spark evaluates what is observed row by row, without compiled code. So all that can be computed before is a column
     of its own, computed in the compiled stage; and of large micro-batches only a sample is counted.

@@ -42,7 +42,8 @@ class CostFiles(NamedTuple):
         found = (None if last < 0 else _read(folder, [self._path(KNOWN, last)])) or start
         told = [int(name) for name in folder.folders(self._path(TOLD)) if name.isdigit()]
         for number in sorted(number for number in told if last <= number < batch):
-            # Workers that there are no more may have left files when the batch ran before, which would count twice.
+            # If the batch ran before with more workers, files of workers that are gone are still there. Their rows are
+            # in the other files now, and would count twice.
             new = _read(folder, [self._path(TOLD, number, worker) for worker in range(self.workers)])
             if new is not None and new.counts.cells.any():
                 found = learnt(found, new, keep)

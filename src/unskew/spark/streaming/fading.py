@@ -34,7 +34,7 @@ class FadingCounts:
             return
         if batch.home_load is None:  # what is known of batches before would not fit the counts
             self._home = None
-        elif self._home is None:  # after a change of the number of workers: the batches before were like this one
+        elif self._home is None:  # not known of the batches before: they were like this one
             self._home = batch.home_load.astype(np.float64) * (self._tuples / batch.tuples)
         else:
             self._home = self._alpha * self._home + scale * batch.home_load

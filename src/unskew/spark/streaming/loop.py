@@ -85,7 +85,8 @@ class Loop:
         version = version_in(line)
         if line is not None and version is None:
             warn(f"plan: {self._folder.address_of(PLAN)} is damaged; rows are balanced anew from the next batch on")
-        self._version = -1 if version is None else version
+        kept = [int(name) for name in map(_stem, self._folder.names(PLANS)) if name.isdigit()]
+        self._version = max([-1 if version is None else version, *kept])  # so that no number is given twice
         types = None if counts is None else _key_types_in(counts)
         known = types == self._key_types and self._counts.load(counts, self._workers)
         if counts is not None and not known and types in (None, self._key_types):  # not those of other keys
@@ -189,6 +190,10 @@ def listen(spark: SparkSession, name: str, loop: Taker) -> None:
         listener = _listeners[spark] = Listener()
         spark.streams.addListener(listener)
     listener.loops[name] = loop
+
+
+def _stem(name: str) -> str:
+    return name.removesuffix(".json")
 
 
 def _places(plan: Plan) -> list[Any]:

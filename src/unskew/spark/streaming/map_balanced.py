@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import arrow_udf
 from pyspark.sql.types import IntegerType
@@ -21,6 +20,7 @@ from unskew.sketches.mean_costs import mean_costs_of
 from unskew.spark.anchors import numbers_of
 from unskew.spark.frames import column, free_name
 from unskew.spark.learned_costs import KEY, LearnedCosts
+from unskew.spark.online import task_number
 from unskew.spark.retries import warn_without_retry_net
 from unskew.spark.streaming.cost_files import CostFiles
 
@@ -70,8 +70,7 @@ def _place(df: DataFrame, by: Column, workers: int, costs_for: Callable[[int], C
     warn_without_retry_net(df.sparkSession)
 
     def deal(columns: Iterator[pa.Array]) -> Iterator[pa.Array]:
-        task = TaskContext.get()
-        source = 0 if task is None else task.partitionId()
+        source = task_number()
         costs_of, load = costs_for(source), np.zeros(workers)
         for values in columns:
             dealt = longest_first(costs_of(values), workers, load)

@@ -6,8 +6,8 @@ table of states in the store, by window where there are windows. All buckets of 
 once.
 
 Which windows are over is for Spark to say, as for its own aggregates. So there is a row for each window of a table, and
-Spark drops those of windows that are over, before Python sees them. The table itself is in the row of its last window:
-that one is over only if all of them are.
+Spark drops those of windows that are over, before Python sees them. The table itself travels in the row of its last
+window, the last one to be over.
 
 A key that is too old is forgotten when its bucket gets rows: not by a timer, for which Spark would run batches without
 rows all the time.
@@ -89,7 +89,7 @@ def _in_rows_per_window(chunks: DataFrame, windows: Windows) -> DataFrame:
     """A row for each window, which says when it begins; Spark drops those that are over. A chunk stays in one row."""
     marked = chunks if windows.watermark is None else chunks.withWatermark(TIME, windows.watermark)
     start = F.unix_micros(column(WINDOW)["start"])
-    is_last = F.unix_micros(column(TIME)) < start + microseconds("slide", windows.slide)
+    is_last = F.unix_micros(column(TIME)) < start + windows.lengths[1]
     per_window = marked.select("*", windows.of(column(TIME)))
     return per_window.select(GROUP, WINDOW, start.alias(OPEN), F.when(is_last, column(CHUNK)).alias(CHUNK))
 
@@ -111,8 +111,7 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
         self._ttl = None if ttl is None else microseconds("ttl", ttl) // 1000
         if self._ttl is not None:
             self._merged.append(Max(TOUCHED))  # when a key had rows last, in milliseconds
-        self._window = microseconds("window", windows.window) if windows else 0
-        self._slide = microseconds("slide", windows.slide) if windows else 0
+        self._window, self._slide = windows.lengths if windows else (0, 0)
         self.result_schema = _result_schema(phases, names, self._results, pane)
 
     def init(self, handle: Any) -> None:

@@ -23,7 +23,7 @@ def require_same_states(
     """InputError where the checkpoint holds the states of something else; `others` is what else they depend on."""
     states = {
         "keys": [df.schema[name].dataType.simpleString() for name in keys],
-        "window": None if windows is None else [windows.window, windows.slide],
+        "window": None if windows is None else [f"{each} us" for each in windows.lengths],
         **others,
     }
     folder = adaptive.folder()
