@@ -491,6 +491,5 @@ def test_a_damaged_state_is_refused():
         ("overloaded", good.overloaded + 1),
         ("last", good.last + 2**53),
     ):
-        named = "total: must be the sum of sent" if field == "sent" else field  # the two do not fit each other
-        with pytest.raises(InputError, match=rf"^{named}\b"):
+        with pytest.raises(InputError, match=rf"^(\w+: .*)?\b{field}\b"):  # its value, or how others fit it
             Router(source.scheme, good._replace(**{field: damaged}))
