@@ -131,6 +131,7 @@ def test_twenty_minutes_of_small_batches_take_no_more_memory_and_no_more_files(t
             for part in (samples[quarter : 2 * quarter], samples[-quarter:])
         )
         assert last <= 1.2 * second + (30 if what != "files" else 20), (what, second, last)
+    assert max(sample["ours"] for sample in samples) <= 100 + 10 + 5  # records, plans, and one of each other kind
 
 
 class Longest(Aggregate):
@@ -293,7 +294,7 @@ def megabytes(process: int) -> float:
 
 def soak(folder: Path, query: Any, seconds: float) -> None:
     """Feed small files one by one for so long, and take samples."""
-    samples, until, number = [], time.monotonic() + seconds, 0
+    samples, until, number, checkpoint = [], time.monotonic() + seconds, 0, folder / "checkpoint"
     while time.monotonic() < until:
         if number >= 20:
             (folder / "rows" / f"{number - 20:06d}.parquet").unlink()
@@ -305,7 +306,9 @@ def soak(folder: Path, query: Any, seconds: float) -> None:
             running = descendants(os.getpid())
             jvm = [pid for pid, args in running.items() if "org.apache.spark.deploy.SparkSubmit" in args]
             workers = [pid for pid, args in running.items() if "pyspark.worker" in args]
-            files = sum(len(names) for _, _, names in os.walk(folder / "checkpoint"))
+            files, ours = (
+                sum(len(names) for _, _, names in os.walk(each)) for each in (checkpoint, checkpoint / "unskew")
+            )
             samples.append(
                 {
                     "batch": number,
@@ -313,6 +316,7 @@ def soak(folder: Path, query: Any, seconds: float) -> None:
                     "jvm": sum(map(megabytes, jvm)),
                     "workers": sum(map(megabytes, workers)),
                     "files": files,
+                    "ours": ours,
                 }
             )
     (folder / "samples.json").write_text(json.dumps(samples))
@@ -335,6 +339,7 @@ def main(folder: Path, master: str, seconds: float) -> None:
         settings |= {
             "spark.sql.streaming.minBatchesToRetain": 10,
             "spark.sql.streaming.fileSource.log.cleanupDelay": "10s",  # by default Spark keeps its own for ten minutes
+            "spark.sql.streaming.stateStore.maintenanceInterval": "10s",  # or it keeps all states of a minute
             "spark.driver.memory": "600m",
         }
     builder = SparkSession.builder.master(master).config(map={name: str(value) for name, value in settings.items()})
