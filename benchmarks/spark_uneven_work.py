@@ -17,7 +17,7 @@ k from 2 to 10 (published: completion 1.37 times as fast on average, 1.16 times 
 within 1.05 of the lower bound, and the wall time too, in the mean of the rounds; (c) within 1.10 of the lower bound
 again in the second micro-batch after the change.
 
-    python benchmarks/spark_uneven_work.py [--quick | --exact | --documents]
+    python benchmarks/spark_uneven_work.py [--quick] [--exact | --only documents | --only entities]
 """
 
 import argparse
@@ -250,8 +250,9 @@ def main(
     settings = {"spark.master": f"local[{W}]"}  # task threads that mostly sleep
     with tempfile.TemporaryDirectory(prefix="unskew-bench-") as folder, local_spark(Path(folder), settings) as spark:
         run(lambda: round_robin(micro_batch(spark, 64, 0, CLASSES / 25), W), W)  # Python starts
-        documents(spark, seconds, rounds)
-        if only:
+        if only != "entities":
+            documents(spark, seconds, rounds)
+        if only == "documents":
             return
         history = Path(folder) / "costs.json"
         learn_history(spark, before, history)
@@ -263,9 +264,9 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="fewer rows and rounds")
     parser.add_argument("--exact", action="store_true", help="only the forecast with exact times, without Spark")
-    parser.add_argument("--documents", action="store_true", help="only (b)")
+    parser.add_argument("--only", choices=["documents", "entities"], default="", help="(b); or (a) and (c)")
     options = parser.parse_args()
     if options.exact:
         exact_times()
         raise SystemExit
-    main(*((400, 3, 20.0, 2) if options.quick else ()), only="documents" if options.documents else "")
+    main(*((400, 3, 20.0, 2) if options.quick else ()), only=options.only)
