@@ -29,9 +29,9 @@ class Feed:
         path.with_suffix(".unfinished").rename(path)
         self._files += 1
 
-    def stream(self) -> DataFrame:
-        """One file per micro-batch."""
-        reader = self._spark.readStream.schema(self._schema).option("maxFilesPerTrigger", 1)
+    def stream(self, files: int = 1) -> DataFrame:
+        """So many files per micro-batch."""
+        reader = self._spark.readStream.schema(self._schema).option("maxFilesPerTrigger", files)
         return reader.parquet(f"{self._folder.absolute()}/*.parquet")
 
     def batch(self) -> DataFrame:
