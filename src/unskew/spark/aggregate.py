@@ -17,7 +17,7 @@ from unskew.spark.feedback import Feedback
 from unskew.spark.frames import count_of, require_frame
 from unskew.spark.keys import key_names
 from unskew.spark.mapping import map_in_arrow
-from unskew.spark.phases import OURS, Phases
+from unskew.spark.phases import Phases, refuse_our_names
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
 from unskew.spark.streaming.aggregate import aggregate_stream, require_no_ttl
@@ -104,9 +104,7 @@ def aggregate(
 def require_keys(df: DataFrame, keys: str | Sequence[str]) -> None:
     """InputError where the key columns look like ours."""
     require_frame(df)
-    ours = [name for name in key_names(keys) if name.lower().startswith(OURS)]
-    if ours:
-        raise InputError(f"keys: {ours[0]!r} must be renamed: names that begin with {OURS} are for columns on the way")
+    refuse_our_names("keys", key_names(keys))
 
 
 def _checked_aggregates(df: DataFrame, keys: Sequence[str], aggregates: Mapping[str, Aggregate]) -> list[str]:

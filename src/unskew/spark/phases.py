@@ -1,6 +1,6 @@
 """The two phases of an aggregation as functions of Arrow batches, and the schemas between them."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -10,9 +10,19 @@ from pyspark.sql.types import StructField, StructType
 
 from unskew.aggregates import Aggregate
 from unskew.aggregates.states import States, add_all, in_batches, merge_all
+from unskew.errors import InputError
 from unskew.spark.mapping import Batches, arrow_schema
 
 OURS = "__unskew_"
+
+
+def refuse_our_names(option: str, names: Iterable[str]) -> None:
+    """InputError where a name looks like one of ours."""
+    ours = [name for name in names if name.lower().startswith(OURS)]
+    if ours:
+        raise InputError(
+            f"{option}: {ours[0]!r} must be renamed: names that begin with {OURS} are for columns on the way"
+        )
 
 
 @dataclass(frozen=True)

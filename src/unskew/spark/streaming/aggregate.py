@@ -20,7 +20,7 @@ from unskew.aggregates.states import STATE
 from unskew.errors import InputError
 from unskew.spark.frames import column
 from unskew.spark.mapping import Batches, nullable, result_schema
-from unskew.spark.phases import OURS, Phases
+from unskew.spark.phases import Phases, refuse_our_names
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
 from unskew.spark.streaming.merging import BUCKET, bucket_of, merge_in_python, require_state_store
@@ -52,11 +52,7 @@ def aggregate_stream(
         microseconds("ttl", ttl)
         if windows is not None:
             raise InputError("ttl: is for streams without windows; windows end by their watermark")
-    ours = [name for name in [*used, *aggregates] if name.lower().startswith(OURS)]
-    if ours:
-        raise InputError(
-            f"aggregates: {ours[0]!r} must be renamed: names that begin with {OURS} are for columns on the way"
-        )
+    refuse_our_names("aggregates", [*used, *aggregates])
     native = ttl is None and all(type(each) in NATIVE for each in aggregates.values())
     if not native:
         require_state_store(route.df.sparkSession)

@@ -33,8 +33,8 @@ from unskew.spark.telling import DONE, and_tell, with_done, without_done
 from unskew.spark.worker_counts import MOST_COUNTED, as_bytes
 
 TOLD = "told"  # the metric: what each worker told
-LISTED_PER_WORKER = 10  # a key is listed that has more than 1 / (10 W) of a worker's rows, so that it can be hot ...
-LEAST_LISTED = 160  # ... or more than 1/160 of them, with few workers
+PARTS_PER_WORKER, LEAST_PARTS = 10, 160  # a key is listed if it has more than one of 10 W parts of a worker's rows, or
+# of 160 where that is more: any key may be hot that has more, however many workers it is dealt over
 MOST_LISTED, FEWEST_LISTED = 2**15, 8  # keys of all workers together, but so many per worker at least
 NAMES = 100  # keys whose name is told: of all workers together, but one per worker at least
 MOST_NAME_BYTES = 2**16  # of a key whose name is told
@@ -129,7 +129,7 @@ class Tally:
         if not self._rows:
             return None
         self._count()
-        listed = self._counts[self._counts[:, 1] * max(LEAST_LISTED, LISTED_PER_WORKER * self._workers) > self._rows]
+        listed = self._counts[self._counts[:, 1] * max(LEAST_PARTS, PARTS_PER_WORKER * self._workers) > self._rows]
         listed = _most_frequent(listed, max(FEWEST_LISTED, MOST_LISTED // self._workers))
         columns = [pa.array([self._rows]), pa.array([listed.astype("<i8").tobytes()]), self._named]
         return pa.StructArray.from_arrays(columns, fields=list(self._kind))
