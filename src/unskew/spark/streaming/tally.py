@@ -33,8 +33,9 @@ from unskew.spark.telling import DONE, and_tell, with_done, without_done
 from unskew.spark.worker_counts import MOST_COUNTED, as_bytes
 
 TOLD = "told"  # the metric: what each worker told
-PARTS_PER_WORKER, LEAST_PARTS = 10, 160  # a key is listed if it has more than one of 10 W parts of a worker's rows, or
-# of 160 where that is more: any key may be hot that has more, however many workers it is dealt over
+# A worker's rows are thought of as so many equal parts: 10 per worker of the query, and at least 160. A key that has
+# more than one part is listed: less cannot be hot, however many workers it is dealt over.
+PARTS_PER_WORKER, LEAST_PARTS = 10, 160
 MOST_LISTED, FEWEST_LISTED = 2**15, 8  # keys of all workers together, but so many per worker at least
 NAMES = 100  # keys whose name is told: of all workers together, but one per worker at least
 MOST_NAME_BYTES = 2**16  # of a key whose name is told
