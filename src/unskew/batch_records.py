@@ -26,8 +26,7 @@ class BatchRecord:
     rows, seconds
         How many, and how long the batch took.
     load
-        Rows per worker; empty where there are too many workers to count. Where Spark counts them (`repartition`), it is
-        estimated from a sample of batches of at least 200,000 rows and 10,000 per worker.
+        Rows per worker; empty where there are too many workers to count.
     plan, next_plan
         The version of the plan that it used, -1 if that could not be read, and of the one that was made after it; None
         where live routers placed the rows.

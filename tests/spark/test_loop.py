@@ -1,5 +1,6 @@
 """The loop on the driver, without any Spark: what a micro-batch had in, the next plan and the records out."""
 
+import struct
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 
 from unskew import Frequencies, Plan, key_ids
 from unskew.batch_records import read_records
+from unskew.hashing import candidates_of
+from unskew.plan import HotKey
 from unskew.spark.streaming.loop import PLANS_KEPT, Loop
 from unskew.spark.streaming.plan_file import NAME as PLAN
 from unskew.spark.streaming.plan_file import version_in
@@ -27,7 +30,7 @@ def seen(rows: int, version: int, hottest: int = 0, *, at_home: bool = True) -> 
     counts[hottest] = rows // 2
     home_load = np.full(W, rows // W, np.int64) if at_home else None
     found = Frequencies(IDS, counts, rows, home_load=home_load)
-    return Seen(rows, np.full(W, rows // W, np.int64), version, rows, found, NAMES)
+    return Seen(rows, np.full(W, rows // W, np.int64), version, found, NAMES)
 
 
 def loop_in(folder: Path, scheme: str = "fanout", keep: int = 100, **parameters: Any) -> Loop:
@@ -121,10 +124,67 @@ def test_records_of_a_query_that_was_there_before_go(tmp_path: Path) -> None:
 
 
 def test_what_was_counted_for_another_number_of_workers_is_left_out() -> None:
-    header = np.array([1], ">i4").tobytes() + np.array([40], ">i8").tobytes() + np.array([1, 8], ">i4").tobytes()
-    sketch = header + np.array([7, *[5] * 8], ">i8").tobytes()  # factor and cells, one per worker
-    counted = {"rows": 40, "counted": 40, "load": sketch, "code": 0, "top": [], "home": sketch, "names": []}
-    assert seen_in_load(counted, 8).load.tolist() == [5] * 8  # type: ignore[union-attr]
-    assert seen_in_load(counted, 9) == Seen(0, None)
-    assert seen_in_rows(counted, 8, 100).load.tolist() == [5] * 8  # type: ignore[union-attr]
-    assert seen_in_rows(counted, 9, 100) == Seen(0, None)
+    loads = {"rows": 40, "load": sketch_of([5] * 8)}
+    assert seen_in_load(loads, 8).load.tolist() == [5] * 8  # type: ignore[union-attr]
+    assert seen_in_load(loads, 9) == Seen(0, None)
+    observed = {"rows": 40, "cells": sketch_of([4] * 8 + [1] * 8), "version": 0, "top": [], "names": []}
+    assert seen_in_rows(observed, 8, 100, {}).load.tolist() == [5] * 8  # type: ignore[union-attr]
+    assert seen_in_rows(observed, 9, 100, {}) == Seen(0, None)
+
+
+def sketch_of(cells: list[int]) -> bytes:
+    """A Count-Min sketch of one row of cells, as Spark writes it."""
+    head = struct.pack(">iqiiq", 1, sum(cells), 1, len(cells), 7)
+    return head + np.array(cells, ">i8").tobytes()
+
+
+def hot(key: int) -> HotKey:
+    return HotKey(int(IDS[key]), 0.1, (0, 1))
+
+
+def top(*counts: int) -> list[dict[str, int]]:
+    """How often the first keys were counted, as Spark tells it."""
+    return [{"item": id_, "count": count} for id_, count in zip(IDS.view(np.int64).tolist(), counts, strict=False)]
+
+
+def test_hot_keys_that_were_observed_count_where_their_homes_are() -> None:
+    homes = candidates_of(IDS, 0, W)
+    cold, dealt = np.array([100, 200, 300, 400]), np.array([50, 50, 50, 50])
+    observed = {"rows": 1200, "cells": sketch_of([*cold, *dealt]), "version": 3, "names": []}
+
+    def home_load(found: list[dict[str, int]], plan: Plan, version: int = 3) -> list[int] | None:
+        seen = seen_in_rows({**observed, "top": found}, W, 100, {version: plan})
+        assert seen.load is not None
+        assert seen.load.tolist() == (cold + dealt).tolist()
+        assert seen.frequencies is not None
+        at_home = seen.frequencies.home_load
+        return None if at_home is None else at_home.tolist()
+
+    expected = cold.copy()
+    expected[homes[0]] += 120
+    expected[homes[1]] += 80
+    both = Plan("fanout", W, (hot(0), hot(1)))
+    assert home_load(top(120, 80, 70), both) == expected.tolist()  # the third is cold, and at home anyway
+    assert (
+        home_load(top(120), Plan("fanout", W, (hot(0), hot(1))))
+        == (
+            cold + np.bincount([homes[0]], [120], W).astype(int) + 20  # 80 of the 200 are of a key that is rare now
+        ).tolist()
+    )
+    assert sum(home_load(top(180, 120), both) or []) == 1200  # counted too much by a sketch: never more than all rows
+    assert home_load(top(120, 80), both, version=4) is None  # the plan is not known any more
+    assert home_load(top(120, 80), Plan("pkg", W, (hot(0), hot(1)), cold_salt=1)) is None  # cold keys are elsewhere
+
+
+def test_without_a_plan_all_keys_were_at_home() -> None:
+    observed = {
+        "rows": 40,
+        "cells": sketch_of([4, 6, 10, 20, 0, 0, 0, 0]),
+        "version": -1,
+        "top": top(30),
+        "names": None,
+    }
+    seen = seen_in_rows(observed, W, 100, {})
+    assert seen.frequencies is not None
+    assert seen.frequencies.home_load is not None
+    assert seen.frequencies.home_load.tolist() == [4, 6, 10, 20]

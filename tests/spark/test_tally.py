@@ -44,7 +44,7 @@ def told_by(batches: list[pa.RecordBatch], workers: int = W) -> dict[str, Any] |
 
 def row_of(worker: int, told: dict[str, Any], workers: int = W) -> dict[str, Any]:
     """As the driver gets it."""
-    return {"worker": worker, "workers": workers, "code": 3 << 6, "names": None, **told}
+    return {"worker": worker, "workers": workers, "version": 3, "names": None, **told}
 
 
 def key_of(word: str) -> int:
@@ -127,7 +127,7 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
     seen = seen_by_workers({TOLD: [failed, *told]}, W, 20, {3: Plan("fanout", W)})
     assert seen.frequencies is not None
     assert seen.frequencies.home_load is not None
-    assert (seen.rows, seen.counted, seen.version) == (load.sum(), load.sum(), 3)
+    assert (seen.rows, seen.version) == (load.sum(), 3)
     assert seen.load.tolist() == load.tolist()  # type: ignore[union-attr]
     assert seen.frequencies.home_load.tolist() == at_home.tolist()
     assert len(seen.frequencies.key_ids) == 20

@@ -17,7 +17,7 @@ from unskew.frequencies import MOST_HOT_KEYS, Frequencies
 from unskew.plan import Plan
 from unskew.spark.frames import column, count_of
 from unskew.spark.keys import key_columns, key_id, partition_of, shown_key
-from unskew.spark.worker_counts import MOST_COUNTED, count_numbers, load_in, number_of
+from unskew.spark.worker_counts import MOST_COUNTED, count_workers, load_in
 
 OLDEST = 1e6  # epochs: what is older counts for nothing anyway, and fits an integer
 COUNTERS_PER_KEY = 16  # of the sketch: for 2,000 keys its error stays under a hundredth of the mean of 200 workers
@@ -76,28 +76,27 @@ def count_keys(df: DataFrame, keys: str | Sequence[str], workers: int) -> Freque
 
 def counting(columns: list[Column], workers: int, most: int) -> list[Column]:
     """What Spark aggregates to find the `most` frequent keys; `frequencies_in` reads the row that comes out."""
-    return counting_by(key_id(*columns), home_number(columns, workers), workers, most)
+    home = count_workers(partition_of(workers, *columns, F.lit(0)), workers).alias("home")
+    return [count_most_frequent(key_id(*columns), most).alias("top"), home, F.count(F.lit(1)).alias("rows")]
 
 
-def counting_by(identity: Column, home: Column, workers: int, most: int) -> list[Column]:
-    """The same, from the key id and the number of the home of each row."""
-    top = F.call_function("approx_top_k", identity, F.lit(most), F.lit(most * COUNTERS_PER_KEY))
-    return [top.alias("top"), count_numbers(home, workers).alias("home"), F.count(F.lit(1)).alias("rows")]
+def count_most_frequent(identity: Column, most: int) -> Column:
+    """An aggregate that counts the `most` frequent key ids; `frequencies_of` reads what comes out."""
+    return F.call_function("approx_top_k", identity, F.lit(most), F.lit(most * COUNTERS_PER_KEY))
 
 
-def home_number(columns: list[Column], workers: int) -> Column:
-    """What the home of each row's key is counted by."""
-    return number_of(partition_of(workers, *columns, F.lit(0)), workers)
+def frequencies_in(row: Any, workers: int, most: int) -> Frequencies:
+    """What the aggregates of `counting` found."""
+    return replace(frequencies_of(row["top"], row["rows"], most), home_load=load_in(row["home"], workers))
 
 
-def frequencies_in(row: Any, workers: int, most: int, counted: int | None = None) -> Frequencies:
-    """What the aggregates of `counting` found; `counted` says how many rows had a key id, if not all."""
-    rows = row["rows"] if counted is None else counted
-    found = [(top["item"], top["count"]) for top in row["top"] or [] if top["item"] is not None]
+def frequencies_of(top: Any, rows: int, most: int) -> Frequencies:
+    """What `count_most_frequent` found in so many rows."""
+    found = [(each["item"], each["count"]) for each in top or []]
     ids, counts = np.array(found, np.int64).reshape(-1, 2).T
     known = are_known(counts, rows, most)
     ids, counts = ids[known].view(np.uint64), counts[known]
-    return Frequencies(ids, counts, max(rows, int(counts.sum())), home_load=load_in(row["home"], workers))
+    return Frequencies(ids, counts, max(rows, int(counts.sum())))
 
 
 def are_known(counts: npt.NDArray[np.int64], rows: int, most: int) -> npt.NDArray[np.bool_]:

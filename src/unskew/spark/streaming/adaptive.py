@@ -13,23 +13,21 @@ from unskew.contract import Scheme
 from unskew.errors import InputTypeError
 from unskew.frequencies import MOST_HOT_KEYS
 from unskew.plan import Plan
-from unskew.spark.counting import counting_by, home_number
+from unskew.spark.counting import count_most_frequent
 from unskew.spark.frames import column, free_name
 from unskew.spark.keys import described_keys, key_columns, key_id, partition_of, shown_key
 from unskew.spark.planning import name_and_parameters
 from unskew.spark.streaming.loop import Loop, listen
-from unskew.spark.streaming.plan_file import Planned, cells_for, counted_every, with_planned_salt
+from unskew.spark.streaming.plan_file import Planned, cells_for, with_planned_salt
 from unskew.spark.streaming.recording import OnlineRecords, Recording
-from unskew.spark.streaming.seen import Seen, seen_in_rows
+from unskew.spark.streaming.seen import Seen, cell_number, count_cells, seen_in_rows
 from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.streaming.tally import Tallied, seen_by_workers
-from unskew.spark.worker_counts import count_numbers, count_workers, number_of
+from unskew.spark.worker_counts import count_workers
 
 METRICS = "unskew "  # before the address of the side folder: the name of what is observed
-CODE, COUNTED, ID, HOME, WORKER, NAME = OBSERVED = [
-    f"__unskew_{each}" for each in ("code", "counted", "id", "home", "worker", "name")
-]
-NAMED = 64  # one of so many counted rows of a hot key tells what it is called
+VERSION, ID, CELL, NAME = OBSERVED = [f"__unskew_{each}" for each in ("version", "id", "cell", "name")]
+NAMED = 64  # one of so many rows of a hot key tells what it is called
 KEYS_PER_WORKER = 20  # that are counted: twice as many as can be hot
 
 
@@ -101,9 +99,11 @@ class AdaptiveRoute(NamedTuple):
 
 def with_adaptive_salt(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -> DataFrame:
     """`df` with the salt of each row by the plan of its micro-batch. Starts to listen to queries of its session."""
-    planned, metrics = _planned(
-        df, route, adaptive, lambda found, plans: seen_in_rows(found, route.workers, route.most)
-    )
+
+    def read(metrics: Any, plans: Mapping[int, Plan]) -> Seen:
+        return seen_in_rows(metrics, route.workers, route.most, plans)
+
+    planned, metrics = _planned(df, route, adaptive, read)
     return _observe(planned, metrics, route)
 
 
@@ -115,7 +115,7 @@ def with_salt_and_id(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive, id
 
     planned, metrics = _planned(df, route, adaptive, read)
     with_id = planned.df.drop(planned.hot).withColumn(id_column, key_id(*key_columns(df, list(route.keys))))
-    return Tallied(with_id, metrics, planned.code)
+    return Tallied(with_id, metrics, planned.version)
 
 
 def _planned(
@@ -146,32 +146,31 @@ def _planned(
 def _observe(planned: Planned, metrics: str, route: AdaptiveRoute) -> DataFrame:
     """The rows, with their keys and workers counted on the way.
 
-    Spark evaluates what is observed row by row, without compiled code. So all that can be computed before is a column
-    of its own, computed in the compiled stage; and of large micro-batches only a sample is counted.
+    What is observed is aggregated row by row, so there are few aggregates, and what they take is computed before, in
+    the compiled stage. No sample is taken: Spark gives ``rand`` another seed in each micro-batch and compiles the stage
+    anew for it, which costs more than to count all rows.
     """
     df, workers = planned.df, route.workers
     columns = key_columns(df, list(route.keys))
-    code, counted, identity, home, worker, name = (free_name(df, each) for each in OBSERVED)
-    number = number_of(partition_of(workers, *columns, column(route.salt)), workers)
+    version, identity, cell, name = (free_name(df, each) for each in OBSERVED)
+    worker, hot = partition_of(workers, *columns, column(route.salt)), column(planned.hot)
     named = F.struct(key_id(*columns).alias("id"), shown_key(columns).alias("key"))
-    coded = df.withColumn(code, planned.code)
-    seen = coded.withColumn(counted, F.rand(seed=0) * counted_every(column(code)) < 1).withColumns(
+    observed = df.withColumns(
         {
-            identity: F.when(column(counted), key_id(*columns)),
-            home: F.when(column(counted), home_number(columns, workers)),
-            worker: F.when(column(counted), number),
-            name: F.when(column(counted) & column(planned.hot) & (route.turn % NAMED == 0), named),
+            version: planned.version,
+            identity: key_id(*columns),
+            cell: cell_number(worker, hot, workers),
+            name: F.when(hot & (route.turn % NAMED == 0), named),
         }
-    )
-    observed = seen.observe(
+    ).observe(
         metrics,
-        *counting_by(column(identity), column(home), workers, route.most),
-        count_numbers(column(worker), workers).alias("load"),
-        F.count(column(identity)).alias("counted"),
-        F.max(column(code)).alias("code"),
+        F.count(F.lit(1)).alias("rows"),
+        F.max(column(version)).alias("version"),
+        count_most_frequent(column(identity), route.most).alias("top"),
+        count_cells(column(cell), workers).alias("cells"),
         F.collect_set(column(name)).alias("names"),
     )
-    return observed.drop(planned.hot, code, counted, identity, home, worker, name)
+    return observed.drop(planned.hot, version, identity, cell, name)
 
 
 def record_online(

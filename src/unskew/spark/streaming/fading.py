@@ -22,14 +22,14 @@ class FadingCounts:
         self._tuples = 0.0
         self._home: npt.NDArray[np.float64] | None = None  # rows per worker if every key were at home
 
-    def add(self, batch: Frequencies, scale: float = 1.0) -> None:
-        """Take in the counts of the next micro-batch, of which each stands for `scale` rows."""
+    def add(self, batch: Frequencies) -> None:
+        """Take in the counts of the next micro-batch."""
         found = dict(zip(batch.key_ids.tolist(), batch.counts.tolist(), strict=True))
         known = {*self._counts, *found}
-        sums = {key: self._alpha * self._counts.get(key, 0.0) + scale * found.get(key, 0) for key in known}
+        sums = {key: self._alpha * self._counts.get(key, 0.0) + found.get(key, 0) for key in known}
         largest = sorted(sums, key=lambda key: (-sums[key], key))[:MOST_KEPT]
         self._counts = {key: sums[key] for key in largest if sums[key] * FINE >= 1}
-        self._tuples = self._alpha * self._tuples + scale * batch.tuples
+        self._tuples = self._alpha * self._tuples + batch.tuples
         if not batch.tuples:
             return
         if batch.home_load is None:  # what is known of batches before would not fit the counts
@@ -37,7 +37,7 @@ class FadingCounts:
         elif self._home is None:  # not known of the batches before: they were like this one
             self._home = batch.home_load.astype(np.float64) * (self._tuples / batch.tuples)
         else:
-            self._home = self._alpha * self._home + scale * batch.home_load
+            self._home = self._alpha * self._home + batch.home_load
 
     def frequencies(self) -> Frequencies:
         """All of it, in thousandths of a row."""

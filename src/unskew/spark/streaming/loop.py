@@ -51,7 +51,7 @@ class Loop:
         self._key_types, self._read, self._most = key_types, read, most
         self._counts = FadingCounts(alpha)
         self._plans: dict[int, Plan] = {}  # by version
-        self._version = self._halvings = 0
+        self._version = 0
         self._names: dict[int, str] = {}  # of hot keys, as text
         self._recording = Recording(folder, scheme, workers, keep)
         self._known = False  # whether the query has been seen
@@ -70,11 +70,10 @@ class Loop:
                 f"plan: batch {progress.batchId} found {self._folder.address_of(PLAN)} damaged or missing, and "
                 "balanced its rows without it; it is written anew"
             )
-        if seen.frequencies is not None and seen.counted:  # not where no row was in the sample
-            self._counts.add(seen.frequencies, seen.rows / seen.counted)
-        changed, self._halvings = seen.halvings != self._halvings, seen.halvings
+        if seen.frequencies is not None:
+            self._counts.add(seen.frequencies)
         self._names |= seen.names
-        self._replace_plan(rewrite=changed or seen.version == NO_PLAN)
+        self._replace_plan(rewrite=seen.version == NO_PLAN)
         self._save_counts()
         self._forget_names()
         self._record(progress, seen)
@@ -110,7 +109,7 @@ class Loop:
 
     def _write_plan(self, plan: Plan) -> None:
         version = self._version + 1
-        self._folder.write(PLAN, line_of(plan, version, cells_for(self._most), self._halvings))
+        self._folder.write(PLAN, line_of(plan, version, cells_for(self._most)))
         self._version = version
         self._plans = dict([*self._plans.items(), (version, plan)][-PLANS_KNOWN:])
         named = tuple(hot._replace(key=self._names.get(hot.key_id, "")) for hot in plan.hot_keys)

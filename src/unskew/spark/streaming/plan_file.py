@@ -26,8 +26,7 @@ from unskew.spark.streaming.side_folder import SideFolder
 NAME = "plan.txt"
 ENTRY, HOT = "__unskew_entry", "__unskew_hot"
 NO_PLAN = -1  # the version that a batch tells whose plan could not be read
-HALVINGS_BITS = 6  # of a code, for how often the rows to count are halved; the others are the version
-SCHEMA = "code bigint, displacements array<int>, entries array<bigint>, places array<int>"
+SCHEMA = "version bigint, displacements array<int>, entries array<bigint>, places array<int>"
 READING = {"wholetext": "true", "ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 
 
@@ -36,18 +35,12 @@ def cells_for(most: int) -> int:
     return CELLS_PER_GROUP << (most - 1).bit_length()
 
 
-def line_of(plan: Plan, version: int, cells: int, halvings: int = 0) -> str:
-    """The line of a plan that fits so many cells; see `cut_to_fit`. One of 2^halvings rows is to be counted."""
+def line_of(plan: Plan, version: int, cells: int) -> str:
+    """The line of a plan that fits so many cells; see `cut_to_fit`."""
     table = table_of(plan, cells)
     assert table is not None
-    code = version << HALVINGS_BITS | halvings
-    body = json.dumps({"code": code, **table._asdict()}, separators=(",", ":"))
+    body = json.dumps({"version": version, **table._asdict()}, separators=(",", ":"))
     return f"{zlib.crc32(body.encode())} {body}"
-
-
-def version_of(code: int) -> int:
-    """The version of the plan that a code tells."""
-    return int(code) >> HALVINGS_BITS
 
 
 def version_in(line: str | None) -> int | None:
@@ -56,7 +49,7 @@ def version_in(line: str | None) -> int | None:
     if check != str(zlib.crc32(body.encode())):
         return None
     try:
-        return version_of(json.loads(body)["code"])
+        return int(json.loads(body)["version"])
     except (KeyError, TypeError, ValueError):
         return None
 
@@ -72,14 +65,8 @@ class Planned(NamedTuple):
     """Rows with their salts, and what is known of the plan."""
 
     df: DataFrame
-    hot: str  # the name of a column of `df`: whether the plan knows the key
-    code: Column  # the version of the plan that the micro-batch used, and how many rows are to be counted
-
-
-def counted_every(code: Column) -> Column:
-    """One of so many rows is to be counted, by the code of the plan."""
-    halvings = code.bitwiseAND(F.lit((1 << HALVINGS_BITS) - 1))
-    return F.call_function("shiftleft", F.lit(1), halvings.cast("int"))
+    hot: str  # the name of a column of `df`: whether the plan knows the key; null without a plan
+    version: Column  # of the plan that the micro-batch used
 
 
 def with_planned_salt(
@@ -88,8 +75,8 @@ def with_planned_salt(
     """`df` with the salt by the plan that its micro-batch finds in the folder.
 
     Each place where the plan is used is planned anew in each batch, which takes some 10 ms, so there are only three
-    here (the entry is a column of its own), and one where the code is told. Reading happens once: Spark sees that they
-    are the same.
+    here (the entry is a column of its own), and one where the version is told. Reading happens once: Spark sees that
+    they are the same. Without a plan all that is looked up in it is null, and the salt is 0.
     """
     try:
         texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME))
@@ -101,12 +88,10 @@ def with_planned_salt(
         ) from None
     body = F.substring_index("value", " ", -1)  # a JSON without spaces
     whole = F.crc32(body.cast("binary")).cast("string") == F.substring_index("value", " ", 1)
-    found = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan")).scalar()
-    _, _, empty = line_of(Plan("", 1), NO_PLAN, cells).partition(" ")
-    plan = F.coalesce(found, F.from_json(F.lit(empty), SCHEMA))
+    plan = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan")).scalar()
     entry, hot = (free_name(df, name) for name in (ENTRY, HOT))
     entries = entry_of(columns, plan.getField("displacements"), plan.getField("entries"), cells)
     looked_up = df.withColumn(entry, entries)
-    found_salt = salt_at(columns, column(entry), turn, plan.getField("places"))
+    found_salt = F.coalesce(salt_at(columns, column(entry), turn, plan.getField("places")), F.lit(0))
     salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(entry)
-    return Planned(salted, hot, plan.getField("code"))
+    return Planned(salted, hot, F.coalesce(plan.getField("version"), F.lit(NO_PLAN)))

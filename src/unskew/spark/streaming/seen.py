@@ -1,29 +1,32 @@
 """What the driver knows of a micro-batch that is over, and how it reads that from what Spark observed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+from pyspark.sql import Column
+from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
 from unskew.frequencies import Frequencies
-from unskew.spark.counting import frequencies_in
-from unskew.spark.streaming.plan_file import version_of
-from unskew.spark.worker_counts import counts_workers, load_in
+from unskew.hashing import candidates_of
+from unskew.plan import Plan
+from unskew.spark.counting import frequencies_of
+from unskew.spark.streaming.plan_file import NO_PLAN
+from unskew.spark.worker_counts import count_numbers, counts_workers, load_in, number_of
 
-LEAST_COUNTED, COUNTED_PER_WORKER = 100_000, 5_000  # rows of a micro-batch, of which more are a sample
+Load = npt.NDArray[np.int64]  # [workers] rows
 
 
 class Seen(NamedTuple):
     """A micro-batch."""
 
     rows: int
-    load: npt.NDArray[np.int64] | None  # rows of each worker; None with too many workers
+    load: Load | None  # rows of each worker; None with too many workers
     version: int | None = None  # of the plan that was used
-    counted: int = 0  # rows whose keys were counted
-    frequencies: Frequencies | None = None  # of these
+    frequencies: Frequencies | None = None
     names: dict[int, str] = {}  # what some keys are called, by key id
-    halvings: int = 0  # how often the rows of the next one are to be halved before they are counted
 
 
 def seen_in_load(metrics: Any, workers: int) -> Seen:
@@ -33,29 +36,45 @@ def seen_in_load(metrics: Any, workers: int) -> Seen:
     return Seen(metrics["rows"], load_in(metrics["load"], workers))
 
 
-def seen_in_rows(metrics: Any, workers: int, most: int) -> Seen:
-    """A micro-batch whose rows were observed, or a sample of them where there are many."""
-    rows, counted = metrics["rows"], metrics["counted"]
-    if not rows or not counts_workers(metrics["load"], workers):
+def cell_number(worker: Column, hot: Column, workers: int) -> Column:
+    """What a row is counted by: its worker has one cell for rows of cold keys, and one for those of hot keys."""
+    return number_of(worker + F.when(hot, F.lit(workers)).otherwise(F.lit(0)), 2 * workers)
+
+
+def count_cells(number: Column, workers: int) -> Column:
+    """An aggregate of the cell numbers of all rows. `seen_in_rows` reads what comes out."""
+    return count_numbers(number, 2 * workers)
+
+
+def seen_in_rows(metrics: Any, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
+    """A micro-batch whose rows were observed, and its `most` frequent keys; `plans` are known by their version."""
+    rows, cells = metrics["rows"], metrics["cells"]
+    if not rows or not counts_workers(cells, 2 * workers):  # a query before this one may be heard of late
         return Seen(0, None)
-    load = load_in(metrics["load"], workers)
-    if load is not None and load.any():
-        load = np.rint(load * (rows / load.sum())).astype(np.int64)
-    return Seen(
-        rows,
-        load,
-        version_of(metrics["code"]),
-        counted,
-        frequencies_in(metrics, workers, most, counted),
-        names_in(metrics["names"] or []),
-        halvings_for(rows, workers),
-    )
+    version, load, found = int(metrics["version"]), None, frequencies_of(metrics["top"], rows, most)
+    counted = load_in(cells, 2 * workers)
+    if counted is not None:
+        cold, hot = counted.reshape(2, workers)
+        load = cold + hot
+        plan = Plan("", workers) if version == NO_PLAN else plans.get(version)
+        if plan is not None and plan.cold_salt == 0:
+            found = replace(found, home_load=_home_load(cold, hot, plan, found))
+    return Seen(rows, load, version, found, names_in(metrics["names"] or []))
 
 
-def halvings_for(rows: int, workers: int) -> int:
-    """How often the rows of the next micro-batch are halved before they are counted, if it is like one of `rows`."""
-    enough = max(LEAST_COUNTED, COUNTED_PER_WORKER * workers)
-    return max(0, (rows // enough).bit_length() - 1)
+def _home_load(cold: Load, hot: Load, plan: Plan, found: Frequencies) -> Load:
+    """The rows of each worker if every key were at home, from those of cold keys, which are, and those of hot keys.
+
+    The plan's hot keys count where their homes are. Those that have become too rare to be found are taken to be where
+    hot rows are.
+    """
+    were_hot = np.isin(found.key_ids, np.array([each.key_id for each in plan.hot_keys], np.uint64))
+    at_home = np.zeros_like(cold)
+    np.add.at(at_home, candidates_of(found.key_ids[were_hot], 0, len(cold)), found.counts[were_hot])
+    rows, known = int(hot.sum()), int(at_home.sum())
+    if known > rows:  # a sketch may count too much
+        return cold + (at_home * (rows / known)).astype(np.int64)
+    return cold + at_home + (hot * (1 - known / max(1, rows))).astype(np.int64)
 
 
 def names_in(found: Sequence[Any]) -> dict[int, str]:

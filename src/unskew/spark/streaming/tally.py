@@ -27,7 +27,7 @@ from unskew.plan import Plan
 from unskew.spark.counting import are_known
 from unskew.spark.keys import shown_key
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
-from unskew.spark.streaming.plan_file import NO_PLAN, version_of
+from unskew.spark.streaming.plan_file import NO_PLAN
 from unskew.spark.streaming.seen import Seen, names_in
 from unskew.spark.telling import DONE, and_tell, with_done, without_done
 from unskew.spark.worker_counts import MOST_COUNTED, as_bytes
@@ -47,7 +47,7 @@ class Tallied(NamedTuple):
 
     df: DataFrame  # the key id is the last column
     metrics: str  # by what name it is to be observed
-    code: Column  # of the plan
+    version: Column  # of the plan
 
 
 def work_and_tell(
@@ -58,7 +58,7 @@ def work_and_tell(
     workers: int,
 ) -> DataFrame:
     """What the function makes of the rows of each worker, without their key ids. What workers tell is observed."""
-    df, metrics, code = placed
+    df, metrics, version = placed
     key_type = nullable(StructType([StructField(str(i), df.schema[name].dataType) for i, name in enumerate(keys)]))
     named_type = StructType([StructField("id", LongType()), StructField("key", key_type)])
     fields = {"rows": LongType(), "pairs": BinaryType(), "named": ArrayType(named_type)}
@@ -74,7 +74,7 @@ def work_and_tell(
         F.lit(workers).alias("workers"),
         f"{DONE}.rows",
         f"{DONE}.pairs",
-        code.alias("code"),
+        version.alias("version"),
         F.transform(f"{DONE}.named", with_name).alias("names"),
     )
     told = done.withColumn(DONE, F.when(F.col(DONE).isNotNull(), row))
@@ -87,7 +87,7 @@ def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, P
     first = next(iter(told.values()), None)
     if first is None or first["workers"] != workers:  # a query before this one may be heard of late
         return Seen(0, None)
-    rows, version = sum(row["rows"] for row in told.values()), version_of(first["code"])
+    rows, version = sum(row["rows"] for row in told.values()), int(first["version"])
     pairs = {worker: _pairs_in(row["pairs"]) for worker, row in told.items()}
     ids, counts = _sums_of(np.concatenate(list(pairs.values())))
     order = np.argsort(-counts, kind="stable")[:most]
@@ -101,7 +101,7 @@ def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, P
             home_load = _home_load(load, pairs)
     found = Frequencies(ids[order].view(np.uint64), counts[order], rows, home_load=home_load)
     names = names_in([each for row in told.values() for each in row["names"] or []])
-    return Seen(rows, load, version, rows, found, names)
+    return Seen(rows, load, version, found, names)
 
 
 class Tally:
