@@ -55,7 +55,6 @@ def test_hot_keys_are_dealt_from_the_second_batch_on_and_soon_again_when_others_
     assert loads.tolist() == [record["load"] for record in found]
     assert plan.count("ReusedSubquery") >= 3  # four uses, one reading
     assert "Python" not in plan
-    assert "rand(" not in plan  # has another seed in each batch, for which Spark compiles the stage anew
     assert [record.load for record in watched.records()["route"]] == list(map(tuple, loads.tolist()))
     assert "batch 5 · 20,000 rows in" in str(watched)
     assert [record["hot_keys"][0]["key"] for record in found[1:]] == ["word-1"] * 3 + ["word-5001"] * 2
@@ -266,6 +265,22 @@ def test_rows_without_content_are_dealt_in_turn(spark: SparkSession, feed: Feed,
     query.stop()
     assert (found[0]["max_over_mean"], results(spark, checkpoint).count()) == (W, 2 * ROWS)
     assert found[1]["max_over_mean"] < 1.1
+
+
+@pytest.mark.parametrize("deal", ["content", "position"])
+def test_stages_are_compiled_once_and_not_anew_in_each_micro_batch(
+    spark: SparkSession, feed: Feed, tmp_path: Path, deal: str
+) -> None:
+    """A seed of ``rand`` in the code would be another one in each micro-batch."""
+    checkpoint = tmp_path / "checkpoint"
+    query = start(repartition(feed.stream(), "word", W, plan=Adaptive(checkpoint), deal=deal), checkpoint)
+    compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    process(query, feed, checkpoint, words(0, ROWS), words(1, ROWS))
+    before = compiled.getCount()
+    found = process(query, feed, checkpoint, words(2, ROWS))
+    query.stop()
+    assert found[-1]["max_over_mean"] < 1.1
+    assert compiled.getCount() == before
 
 
 def test_however_counts_are_rounded_a_plan_can_be_made_of_them() -> None:

@@ -49,7 +49,7 @@ def by_columns(df: DataFrame, columns: Sequence[Column]) -> Dealing:
 def by_position(df: DataFrame) -> Dealing:
     """Turns by the number of a row in its task. Hashed, since keys may come in a rhythm, such as every second row."""
     if df.isStreaming:  # where Spark numbers no rows; a seeded generator goes on from row to row of a task
-        return Dealing(df, (F.rand(seed=0) * TURNS).cast("int"), by_position=True)
+        return Dealing(df, (_draw_uncompiled() * TURNS).cast("int"), by_position=True)
     return Dealing(df, _turn(F.xxhash64(F.monotonically_increasing_id())), by_position=True)
 
 
@@ -66,3 +66,13 @@ def _by_content(df: DataFrame, others: Sequence[int]) -> Dealing:
 def _turn(number: Column) -> Column:
     """The low bits of a bigint as an int, which is quicker to divide."""
     return number.bitwiseAND(F.lit(TURNS - 1)).cast("int")
+
+
+def _draw_uncompiled() -> Column:
+    """A number from 0 to 1 per row of a stream.
+
+    Spark gives ``rand`` another seed in each micro-batch. The seed is part of the compiled code, so the whole stage
+    would be compiled anew each time. Spark does not compile what is inside ``zip_with``.
+    """
+    one = F.array(F.lit(0))
+    return F.zip_with(one, one, lambda _, __: F.rand(seed=0))[0]
