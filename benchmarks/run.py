@@ -1,5 +1,8 @@
 """`make bench`: all benchmarks, one after the other. The last takes some minutes."""
 
+import os
+from pathlib import Path
+
 import cold_start
 import heads
 import kernels
@@ -16,6 +19,7 @@ import spark_whole_keys
 import twitter
 
 if __name__ == "__main__":
+    os.environ["PYTHONPATH"] = str(Path(__file__).parent)  # Python workers import functions of these files
     for benchmark in (
         kernels,
         heads,

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from rich.table import Table
 
-from spark_stream import SETTINGS, Build, Query, W, zipf
+from micro_batches import SETTINGS, Build, Query, W, zipf
 from timing import console
 from unskew import SCHEMES, Hash, Router, key_ids
 from unskew.batch_records import read_records
