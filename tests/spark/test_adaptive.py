@@ -3,6 +3,7 @@
 import base64
 import json
 import warnings
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -17,8 +18,9 @@ from unskew.errors import InputError
 from unskew.plan import HotKey, Plan
 from unskew.spark import Adaptive, add_salt, repartition, watch
 from unskew.spark.streaming.fading import FadingCounts
-from unskew.spark.streaming.plan_file import cells_for, cut_to_fit, line_of, version_in
+from unskew.spark.streaming.plan_file import cells_for, cut_to_fit, line_of, version_in, with_planned_salt
 from unskew.spark.streaming.router_files import RouterFiles
+from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.worker_counts import _numbers, count_workers, load_in
 
 W, ROWS = 8, 20_000
@@ -85,13 +87,16 @@ def test_a_restart_goes_on_with_the_last_plan_and_a_damaged_or_missing_file_cost
     with pytest.warns(UserWarning, match=r"^plan: batch 3 found"):
         go_on(3)
     go_on(4)
+    file.write_text("not\na\nplan\n")
+    with pytest.warns(UserWarning, match=r"^plan: batch 5 found"):
+        go_on(5)
     query.stop()
     assert {record["batch"]: record["max_over_mean"] < 1.1 for record in records(checkpoint)} == {
-        2: False,
         3: False,
         4: True,
+        5: False,
     }
-    assert results(spark, checkpoint).agg(F.count("v"), F.count_distinct("v")).collect() == [(5 * ROWS, 5 * ROWS)]
+    assert results(spark, checkpoint).agg(F.count("v"), F.count_distinct("v")).collect() == [(6 * ROWS, 6 * ROWS)]
 
     file.write_text("nonsense")
     (checkpoint / "unskew/route/counts.json").write_text("nonsense")
@@ -229,6 +234,24 @@ def test_a_plan_that_is_too_large_loses_its_coldest_keys() -> None:
 @pytest.mark.parametrize("line", [None, "", "7", "123 {}", "damaged"])
 def test_a_damaged_line_has_no_version(line: str | None) -> None:
     assert version_in(line) is None
+
+
+def test_what_is_no_plan_of_ours_places_all_keys_at_home(spark: SparkSession, tmp_path: Path) -> None:
+    folder, cells = SideFolder(tmp_path, "route"), cells_for(100)
+    word = int(key_ids(["the"])[0])
+    good = line_of(Plan("fanout", 2, (HotKey(word, 1.0, (1, 2, 3)),)), 7, cells)
+    body = good.partition(" ")[2].replace("version", "edition")
+    other = f"{zlib.crc32(body.encode())} {body}"
+    df = spark.createDataFrame([("the", turn) for turn in range(6)], "word string, turn int")
+
+    def found(line: str) -> tuple[set[int], set[int]]:
+        folder.write("plan.txt", line)
+        planned = with_planned_salt(df, [F.col("word")], F.col("turn"), folder, cells, "salt")
+        rows = planned.df.select("salt", planned.version).collect()
+        return {salt for salt, _ in rows}, {version for _, version in rows}
+
+    assert found(good) == ({1, 2, 3}, {7})
+    assert [found(line) for line in (other, f"{good}\nmore", good[:-9], "", "nonsense")] == [({0}, {-1})] * 5
 
 
 def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:

@@ -96,6 +96,8 @@ def test_a_stream_adapts_and_counts_as_a_batch_does(got: dict[str, Any]) -> None
     assert before > 2
     assert after < 1.2
     assert got["stream"]["hottest"] == "word-1"
+    assert [unaccounted for _, unaccounted in got["stream"]["placed"]] == [0, 0]
+    assert [uneven > 1.2 for uneven, _ in got["stream"]["placed"]] == [True, False]
     assert got["stream"]["counts"] == got["stream"]["plain"]
 
 
@@ -182,6 +184,10 @@ def streamed(spark: SparkSession) -> dict[str, Any]:
     query = start(counts, checkpoint, "complete")
     records = process(query, feed, checkpoint, TABLE, TABLE)
     query.stop()
+    others, elsewhere = Feed(spark, Path("others"), "word string, row bigint"), Path("placed").absolute()
+    placing = start(repartition(others.stream(), "word", W, plan=Adaptive(elsewhere), deal="position"), elsewhere)
+    placed = process(placing, others, elsewhere, TABLE, TABLE)
+    placing.stop()
     try:
         repartition(feed.stream(), "word", W, "cg", plan=Adaptive(checkpoint))
         refused = ""
@@ -190,6 +196,7 @@ def streamed(spark: SparkSession) -> dict[str, Any]:
     return {
         "balance": [record["max_over_mean"] for record in records],
         "hottest": records[1]["hot_keys"][0]["key"],
+        "placed": [[record["max_over_mean"], sum(record["load"]) - record["rows"]] for record in placed],
         "counts": sorted(map(list, results(spark, checkpoint).where("batch = 1").drop("batch").collect())),
         "plain": sorted(map(list, feed.batch().groupBy("word").count().collect())),
         "refused": refused,

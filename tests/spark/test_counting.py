@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from unskew import InputError, candidate, key_ids
 from unskew.plan import Plan
 from unskew.spark import Decay, plan_for, repartition
-from unskew.spark.counting import MOST_COUNTED, count_keys, count_keys_with_decay
+from unskew.spark.counting import MOST_COUNTERS, count_keys, count_keys_with_decay
 
 W = 4
 
@@ -45,7 +45,7 @@ def test_what_all_keys_do_to_their_homes_is_counted(drifting: DataFrame, workers
     assert count_keys(drifting, "key", workers).home_load.tolist() == expected
     in_thousandths = count_keys_with_decay(drifting, "key", workers, Decay("hour", 1, alpha=1)).home_load
     assert (in_thousandths / 1000).tolist() == expected
-    assert count_keys(drifting, "key", MOST_COUNTED + 1).home_load is None
+    assert count_keys(drifting, "key", MOST_COUNTERS + 1).home_load is None
 
 
 def test_a_plan_evens_out_keys_too_rare_to_be_measured(spark: SparkSession) -> None:

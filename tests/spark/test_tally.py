@@ -142,7 +142,7 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
 
 def test_more_workers_than_are_counted_have_no_load() -> None:
     pairs = np.array([[key_of("the"), 5]]).tobytes()
-    seen = seen_by_workers({TOLD: [row_of(7, {"rows": 5, "pairs": pairs}, 20_000)]}, 20_000, 160, {})
+    seen = seen_by_workers({TOLD: [row_of(7, {"rows": 5, "pairs": pairs}, 20_001)]}, 20_001, 160, {})
     assert seen.frequencies is not None
     assert (seen.rows, seen.load, seen.frequencies.counts.tolist()) == (5, None, [5])
 

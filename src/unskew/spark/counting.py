@@ -17,7 +17,7 @@ from unskew.frequencies import MOST_HOT_KEYS, Frequencies
 from unskew.plan import Plan
 from unskew.spark.frames import column, count_of
 from unskew.spark.keys import key_columns, key_id, partition_of, shown_key
-from unskew.spark.worker_counts import MOST_COUNTED, count_workers, load_in
+from unskew.spark.worker_counts import MOST_COUNTERS, count_workers, load_in
 
 OLDEST = 1e6  # epochs: what is older counts for nothing anyway, and fits an integer
 COUNTERS_PER_KEY = 16  # of the sketch: for 2,000 keys its error stays under a hundredth of the mean of 200 workers
@@ -106,7 +106,7 @@ def are_known(counts: npt.NDArray[np.int64], rows: int, most: int) -> npt.NDArra
 
 def _load_of(found: Iterable[tuple[int, int]], workers: int) -> npt.NDArray[np.int64] | None:
     """The load of each worker from pairs of worker and count."""
-    if workers > MOST_COUNTED:
+    if workers > MOST_COUNTERS:
         return None
     load = np.zeros(workers, np.int64)
     for worker, count in found:
@@ -123,7 +123,7 @@ def count_keys_with_decay(df: DataFrame, keys: str | Sequence[str], workers: int
     epochs = F.least((F.lit(latest) - times) / F.lit(float(decay.epoch)), F.lit(OLDEST))
     weight = F.coalesce(F.pow(F.lit(float(decay.alpha)), F.floor(epochs)), F.lit(0.0))  # 0 ** 0 is 1
     columns = key_columns(df, keys)
-    home = partition_of(workers, *columns, F.lit(0)) if workers <= MOST_COUNTED else F.lit(0)
+    home = partition_of(workers, *columns, F.lit(0)) if workers <= MOST_COUNTERS else F.lit(0)
     weighed = df.select(key_id(*columns).alias("id"), home.alias("home"), weight.alias("weight"))
     found = weighed.groupBy("id").agg(F.sum("weight").alias("weight"))
     rows = found.orderBy(F.desc("weight"), "id").limit(MOST_HOT_KEYS).collect()

@@ -47,9 +47,12 @@ def by_columns(df: DataFrame, columns: Sequence[Column]) -> Dealing:
 
 
 def by_position(df: DataFrame) -> Dealing:
-    """Turns by the number of a row in its task. Hashed, since keys may come in a rhythm, such as every second row."""
-    if df.isStreaming:  # where Spark numbers no rows; a seeded generator goes on from row to row of a task
-        return Dealing(df, (_draw_uncompiled() * TURNS).cast("int"), by_position=True)
+    """Turns by the number of a row in its task. Hashed, since keys may come in a rhythm, such as every second row.
+
+    Spark numbers no rows of a stream. There a seeded generator draws the turns, row after row of a task.
+    """
+    if df.isStreaming:
+        return Dealing(df, (_random_outside_compiled_code() * TURNS).cast("int"), by_position=True)
     return Dealing(df, _turn(F.xxhash64(F.monotonically_increasing_id())), by_position=True)
 
 
@@ -68,11 +71,11 @@ def _turn(number: Column) -> Column:
     return number.bitwiseAND(F.lit(TURNS - 1)).cast("int")
 
 
-def _draw_uncompiled() -> Column:
-    """A number from 0 to 1 per row of a stream.
+def _random_outside_compiled_code() -> Column:
+    """A random number from 0 to 1 per row.
 
     Spark gives ``rand`` another seed in each micro-batch. The seed is part of the compiled code, so the whole stage
     would be compiled anew each time. Spark does not compile what is inside ``zip_with``.
     """
-    one = F.array(F.lit(0))
-    return F.zip_with(one, one, lambda _, __: F.rand(seed=0))[0]
+    one = F.array(F.lit(0))  # anything, so that the function is called once
+    return F.zip_with(one, one, lambda _left, _right: F.rand(seed=0))[0]

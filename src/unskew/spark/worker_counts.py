@@ -16,7 +16,7 @@ import numpy.typing as npt
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
-MOST_COUNTED = 10_000  # workers whose rows are counted: with more, chance is what is left anyway
+MOST_COUNTERS = 20_000  # that a sketch has: with so many workers, chance is what is left anyway
 CONFIDENCE, SEED = 0.4, 32  # of the sketch: one row of cells, and a prime factor, so that every cell can be reached
 HEAD = ">iqiiq"  # of a sketch as bytes: version, rows in all, rows of cells, cells, factor
 MERSENNE = np.int64(2**31 - 1)
@@ -28,36 +28,36 @@ def count_workers(worker: Column, workers: int) -> Column:
     return count_numbers(number_of(worker, workers), workers)
 
 
-def number_of(worker: Column, workers: int) -> Column:
-    """What a worker is counted by: the smallest number that counts in its cell."""
-    if workers > MOST_COUNTED:
+def number_of(counter: Column, counters: int) -> Column:
+    """What a counter counts: the smallest number that counts in the cell of its index."""
+    if counters > MOST_COUNTERS:
         return F.lit(0)
-    return F.get(F.split(F.lit(",".join(map(str, _numbers(workers)))), ",").cast("array<int>"), worker)
+    return F.get(F.split(F.lit(",".join(map(str, _numbers(counters)))), ",").cast("array<int>"), counter)
 
 
-def count_numbers(number: Column, workers: int) -> Column:
-    """An aggregate of the numbers of the workers of all rows."""
-    if workers > MOST_COUNTED:
+def count_numbers(number: Column, counters: int) -> Column:
+    """An aggregate of such numbers, one per row."""
+    if counters > MOST_COUNTERS:
         return F.lit(None).cast("binary")
-    return F.count_min_sketch(number, F.lit(_error(workers)), F.lit(CONFIDENCE), F.lit(SEED))
+    return F.count_min_sketch(number, F.lit(_error(counters)), F.lit(CONFIDENCE), F.lit(SEED))
 
 
-def load_in(sketch: Any, workers: int) -> npt.NDArray[np.int64] | None:
-    """The rows of each worker; None where there are too many workers to count."""
-    if workers > MOST_COUNTED:
+def load_in(sketch: Any, counters: int) -> npt.NDArray[np.int64] | None:
+    """The rows of each counter; None where there are too many to count."""
+    if counters > MOST_COUNTERS:
         return None
     if sketch is None:
-        return np.zeros(workers, np.int64)
-    return np.frombuffer(as_bytes(sketch), ">i8", workers, struct.calcsize(HEAD)).astype(np.int64)
+        return np.zeros(counters, np.int64)
+    return np.frombuffer(as_bytes(sketch), ">i8", counters, struct.calcsize(HEAD)).astype(np.int64)
 
 
-def counts_workers(sketch: Any, workers: int) -> bool:
-    """Whether it has as many cells as the sketch for so many workers. One of a query before, with another number of
-    workers, mostly has not; up to four workers have the same."""
-    if sketch is None or workers > MOST_COUNTED:
-        return True
+def has_counters(sketch: Any, counters: int) -> bool:
+    """Whether it can be the sketch of rows that so many counters counted. That of an earlier query, with another number
+    of workers, mostly cannot; up to four counters look the same."""
+    if sketch is None or counters > MOST_COUNTERS:
+        return sketch is None and counters > MOST_COUNTERS
     cells: int = struct.unpack_from(HEAD, as_bytes(sketch))[3]
-    return cells == _cells(workers)
+    return cells == _cells(counters)
 
 
 def as_bytes(observed: Any) -> bytes:
@@ -65,28 +65,28 @@ def as_bytes(observed: Any) -> bytes:
     return base64.b64decode(observed) if isinstance(observed, str) else bytes(observed)
 
 
-def _error(workers: int) -> float:
-    return 2.0 / max(workers, 4)
+def _error(counters: int) -> float:
+    return 2.0 / max(counters, 4)
 
 
-def _cells(workers: int) -> int:
-    return math.ceil(2.0 / _error(workers))
+def _cells(counters: int) -> int:
+    return math.ceil(2.0 / _error(counters))
 
 
 @cache
-def _numbers(workers: int) -> list[int]:
-    """The smallest number that counts in the cell of each worker."""
-    cells, factor = _cells(workers), np.int64(_first_random(SEED))
-    found = np.full(workers, -1, np.int64)
+def _numbers(counters: int) -> list[int]:
+    """The smallest number that counts in the cell of each counter."""
+    cells, factor = _cells(counters), np.int64(_first_random(SEED))
+    found = np.full(counters, -1, np.int64)
     start = 0
     while (found < 0).any():
         tried = np.arange(start, start + STEP)
         product = factor * tried  # as CountMinSketchImpl.hash
         cell = ((product + (product >> 32)) & MERSENNE) % cells
         first, where = np.unique(cell, return_index=True)
-        for worker, number in zip(first.tolist(), tried[where].tolist(), strict=True):
-            if worker < workers and found[worker] < 0:
-                found[worker] = number
+        for counter, number in zip(first.tolist(), tried[where].tolist(), strict=True):
+            if counter < counters and found[counter] < 0:
+                found[counter] = number
         start += STEP
     return [int(number) for number in found]
 

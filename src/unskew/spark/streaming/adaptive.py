@@ -20,13 +20,13 @@ from unskew.spark.planning import name_and_parameters
 from unskew.spark.streaming.loop import Loop, listen
 from unskew.spark.streaming.plan_file import Planned, cells_for, with_planned_salt
 from unskew.spark.streaming.recording import OnlineRecords, Recording
-from unskew.spark.streaming.seen import Seen, cell_number, count_cells, seen_in_rows
+from unskew.spark.streaming.seen import Seen, count_cold_and_hot, counted_number, seen_in_rows
 from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.streaming.tally import Tallied, seen_by_workers
 from unskew.spark.worker_counts import count_workers
 
 METRICS = "unskew "  # before the address of the side folder: the name of what is observed
-VERSION, ID, CELL, NAME = OBSERVED = [f"__unskew_{each}" for each in ("version", "id", "cell", "name")]
+VERSION, ID, NUMBER, NAME = OBSERVED = [f"__unskew_{each}" for each in ("version", "id", "number", "name")]
 NAMED = 64  # one of so many rows of a hot key tells what it is called
 KEYS_PER_WORKER = 20  # that are counted: twice as many as can be hot
 
@@ -146,20 +146,20 @@ def _planned(
 def _observe(planned: Planned, metrics: str, route: AdaptiveRoute) -> DataFrame:
     """The rows, with their keys and workers counted on the way.
 
-    What is observed is aggregated row by row, so there are few aggregates, and what they take is computed before, in
-    the compiled stage. No sample is taken: Spark gives ``rand`` another seed in each micro-batch and compiles the stage
-    anew for it, which costs more than to count all rows.
+    Spark updates observed aggregates row by row, mostly in code that it does not compile. So there are few of them, and
+    their inputs are columns that the compiled stage computes first. No sample is taken: Spark gives ``rand`` another
+    seed in each micro-batch and compiles the stage anew for it, which costs more than counting all rows.
     """
     df, workers = planned.df, route.workers
     columns = key_columns(df, list(route.keys))
-    version, identity, cell, name = (free_name(df, each) for each in OBSERVED)
+    version, identity, number, name = (free_name(df, each) for each in OBSERVED)
     worker, hot = partition_of(workers, *columns, column(route.salt)), column(planned.hot)
     named = F.struct(key_id(*columns).alias("id"), shown_key(columns).alias("key"))
     observed = df.withColumns(
         {
             version: planned.version,
             identity: key_id(*columns),
-            cell: cell_number(worker, hot, workers),
+            number: counted_number(worker, hot, workers),
             name: F.when(hot & (route.turn % NAMED == 0), named),
         }
     ).observe(
@@ -167,10 +167,10 @@ def _observe(planned: Planned, metrics: str, route: AdaptiveRoute) -> DataFrame:
         F.count(F.lit(1)).alias("rows"),
         F.max(column(version)).alias("version"),
         count_most_frequent(column(identity), route.most).alias("top"),
-        count_cells(column(cell), workers).alias("cells"),
+        count_cold_and_hot(column(number), workers).alias("counters"),
         F.collect_set(column(name)).alias("names"),
     )
-    return observed.drop(planned.hot, version, identity, cell, name)
+    return observed.drop(planned.hot, version, identity, number, name)
 
 
 def record_online(

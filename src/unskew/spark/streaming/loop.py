@@ -83,7 +83,7 @@ class Loop:
         line, counts = self._folder.read(PLAN), self._folder.read(COUNTS)
         version = version_in(line)
         if line is not None and version is None:
-            warn(f"plan: {self._folder.address_of(PLAN)} is damaged; rows are balanced anew from the next batch on")
+            warn(f"plan: {self._folder.address_of(PLAN)} is damaged, and is written anew from what was counted")
         kept = [int(name) for name in map(_stem, self._folder.names(PLANS)) if name.isdigit()]
         self._version = max([-1 if version is None else version, *kept])  # so that no number is given twice
         types = None if counts is None else _key_types_in(counts)

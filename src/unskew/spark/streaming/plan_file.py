@@ -25,9 +25,9 @@ from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
 ENTRY, HOT = "__unskew_entry", "__unskew_hot"
-NO_PLAN = -1  # the version that a batch tells whose plan could not be read
+NO_PLAN = -1  # the version that is told by a batch that could not read its plan
 SCHEMA = "version bigint, displacements array<int>, entries array<bigint>, places array<int>"
-READING = {"wholetext": "true", "ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
+READING = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 
 
 def cells_for(most: int) -> int:
@@ -74,12 +74,12 @@ def with_planned_salt(
 ) -> Planned:
     """`df` with the salt by the plan that its micro-batch finds in the folder.
 
-    Each place where the plan is used is planned anew in each batch, which takes some 10 ms, so there are only three
-    here (the entry is a column of its own), and one where the version is told. Reading happens once: Spark sees that
-    they are the same. Without a plan all that is looked up in it is null, and the salt is 0.
+    Spark plans each use of the subquery anew in each batch, which takes some 10 ms, so there are only three here (the
+    entry is a column of its own), and one where the version is told. Reading happens once: Spark sees that they are
+    the same. Without a plan every look-up gives null, and the salt is 0.
     """
     try:
-        texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME))
+        texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME), wholetext=True)
         _ = texts.schema  # Connect looks for the file only now
     except AnalysisException:
         raise InputError(
@@ -88,7 +88,8 @@ def with_planned_salt(
         ) from None
     body = F.substring_index("value", " ", -1)  # a JSON without spaces
     whole = F.crc32(body.cast("binary")).cast("string") == F.substring_index("value", " ", 1)
-    plan = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan")).scalar()
+    found = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan"))
+    plan = found.select(F.when(F.col("plan.version").isNotNull(), F.col("plan"))).scalar()  # no version: not ours
     entry, hot = (free_name(df, name) for name in (ENTRY, HOT))
     entries = entry_of(columns, plan.getField("displacements"), plan.getField("entries"), cells)
     looked_up = df.withColumn(entry, entries)

@@ -14,7 +14,7 @@ from unskew.hashing import candidates_of
 from unskew.plan import Plan
 from unskew.spark.counting import frequencies_of
 from unskew.spark.streaming.plan_file import NO_PLAN
-from unskew.spark.worker_counts import count_numbers, counts_workers, load_in, number_of
+from unskew.spark.worker_counts import count_numbers, has_counters, load_in, number_of
 
 Load = npt.NDArray[np.int64]  # [workers] rows
 
@@ -31,28 +31,29 @@ class Seen(NamedTuple):
 
 def seen_in_load(metrics: Any, workers: int) -> Seen:
     """A micro-batch of which the rows per worker were observed, and nothing else."""
-    if not counts_workers(metrics["load"], workers):
+    if not has_counters(metrics["load"], workers):
         return Seen(0, None)
     return Seen(metrics["rows"], load_in(metrics["load"], workers))
 
 
-def cell_number(worker: Column, hot: Column, workers: int) -> Column:
-    """What a row is counted by: its worker has one cell for rows of cold keys, and one for those of hot keys."""
+def counted_number(worker: Column, hot: Column, workers: int) -> Column:
+    """The number by which a row is counted. Worker w has two counters: w for rows of cold keys, and W + w for rows of
+    the plan's hot keys."""
     return number_of(worker + F.when(hot, F.lit(workers)).otherwise(F.lit(0)), 2 * workers)
 
 
-def count_cells(number: Column, workers: int) -> Column:
-    """An aggregate of the cell numbers of all rows. `seen_in_rows` reads what comes out."""
+def count_cold_and_hot(number: Column, workers: int) -> Column:
+    """An aggregate of these numbers. `seen_in_rows` reads what comes out."""
     return count_numbers(number, 2 * workers)
 
 
 def seen_in_rows(metrics: Any, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
     """A micro-batch whose rows were observed, and its `most` frequent keys; `plans` are known by their version."""
-    rows, cells = metrics["rows"], metrics["cells"]
-    if not rows or not counts_workers(cells, 2 * workers):  # a query before this one may be heard of late
+    rows, counters = metrics["rows"], metrics["counters"]
+    if not rows or not has_counters(counters, 2 * workers):  # a query before this one may be heard of late
         return Seen(0, None)
     version, load, found = int(metrics["version"]), None, frequencies_of(metrics["top"], rows, most)
-    counted = load_in(cells, 2 * workers)
+    counted = load_in(counters, 2 * workers)
     if counted is not None:
         cold, hot = counted.reshape(2, workers)
         load = cold + hot
@@ -63,10 +64,10 @@ def seen_in_rows(metrics: Any, workers: int, most: int, plans: Mapping[int, Plan
 
 
 def _home_load(cold: Load, hot: Load, plan: Plan, found: Frequencies) -> Load:
-    """The rows of each worker if every key were at home, from those of cold keys, which are, and those of hot keys.
+    """The rows of each worker if every key were at home.
 
-    The plan's hot keys count where their homes are. Those that have become too rare to be found are taken to be where
-    hot rows are.
+    Cold keys are at home already. Hot keys that were found are counted at their homes. The other hot rows, of keys that
+    have become too rare to be found, are spread as all hot rows are.
     """
     were_hot = np.isin(found.key_ids, np.array([each.key_id for each in plan.hot_keys], np.uint64))
     at_home = np.zeros_like(cold)

@@ -30,7 +30,7 @@ from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, 
 from unskew.spark.streaming.plan_file import NO_PLAN
 from unskew.spark.streaming.seen import Seen, names_in
 from unskew.spark.telling import DONE, and_tell, with_done, without_done
-from unskew.spark.worker_counts import MOST_COUNTED, as_bytes
+from unskew.spark.worker_counts import MOST_COUNTERS, as_bytes
 
 TOLD = "told"  # the metric: what each worker told
 # A worker's rows are thought of as so many equal parts: 10 per worker of the query, and at least 160. A key that has
@@ -93,7 +93,7 @@ def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, P
     order = np.argsort(-counts, kind="stable")[:most]
     order = order[are_known(counts[order], rows, most)]
     load = home_load = None
-    if workers <= MOST_COUNTED:
+    if workers <= MOST_COUNTERS:
         load = np.zeros(workers, np.int64)
         for worker, row in told.items():
             load[worker] = row["rows"]
