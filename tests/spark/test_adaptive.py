@@ -164,7 +164,7 @@ def test_a_router_goes_on_from_its_last_micro_batch_though_some_had_no_task_of_i
 
     def run_batch(batch: int, sources: int) -> list[int]:
         """Each source routes a word more. Returns how many each has routed so far."""
-        monkeypatch.setattr("unskew.spark.streaming.router_files.this_batch", lambda: batch)
+        monkeypatch.setattr("unskew.spark.streaming.batch_files.this_batch", lambda: batch)
         routers = [files.router(scheme, source) for source in range(sources)]
         for source, router in enumerate(routers):
             router.route(key_ids(["word"]))

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -13,7 +14,18 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from unskew import InputError, PartialKey, Plan, make
 from unskew.aggregates import Count
-from unskew.spark import Feedback, add_salt, aggregate, apply_split, key_id, plan_for, repartition, skew_report
+from unskew.spark import (
+    Adaptive,
+    Conversation,
+    Feedback,
+    add_salt,
+    aggregate,
+    apply_split,
+    key_id,
+    plan_for,
+    repartition,
+    skew_report,
+)
 
 W = 4
 
@@ -107,8 +119,21 @@ def test_a_stream_with_a_plan_or_online_is_routed(spark: SparkSession, call: Cal
     assert call(stream, "value", W, "pkg", mode="online").isStreaming
     assert call(stream, "value", W, plan=Plan("fanout", W), deal="position").isStreaming
     assert call(stream.select("value"), "value", W, plan=Plan("fanout", W)).isStreaming
-    message = "^df: must be a batch where workers tell a Feedback; route each batch in foreachBatch$"
-    refused(spark, message, lambda: call(stream, "value", W, Feedback(make("cg", W))))
+
+
+def test_a_feedback_or_a_conversation_on_a_stream_without_what_it_needs(spark: SparkSession, tmp_path: Path) -> None:
+    stream, cg, talk = spark.readStream.format("rate").load(), make("cg", W), Conversation(make("posg", W))
+    adaptive = Adaptive(tmp_path)
+    message = r"^plan: must be Adaptive\(the query's checkpointLocation\) for a Feedback on a stream$"
+    refused(spark, message, lambda: repartition(stream, "value", W, Feedback(cg)))
+    message = "^anchored: must be False on a stream, whose partitions Spark places anew in each batch$"
+    refused(spark, message, lambda: repartition(stream, "value", W, Feedback(cg, anchored=True), plan=adaptive))
+    message = r"^df: must be a stream that repartition placed by this Feedback, with plan=Adaptive\(\.\.\.\)$"
+    refused(spark, message, lambda: Feedback(cg).timed(stream, same, "value bigint"))
+    message = "^checkpoint: must be the query's checkpointLocation where df is a stream, not None$"
+    refused(spark, message, lambda: talk.map(stream, "value", same, "value bigint"))
+    message = "^checkpoint: is for streams; leave it out for a batch, and call collect after each run$"
+    refused(spark, message, lambda: talk.map(spark.range(3), "id", same, "id bigint", checkpoint=tmp_path))
 
 
 def test_schemas_that_cannot_be(spark: SparkSession, df: DataFrame) -> None:

@@ -1,6 +1,7 @@
 """`Conversation`: a scheme whose workers learn from what they execute (`posg`) on Spark, from one run to the next."""
 
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,20 +9,25 @@ from pyspark.sql import Column, DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import StructType
 
-from unskew.contract import Reply, Scheme
+from unskew.contract import Scheme
 from unskew.errors import InputError, InputTypeError
 from unskew.registry import registration_of
 from unskew.router import Router
 from unskew.spark.cost_dealing import as_number, cost_column
-from unskew.spark.frames import free_name, require_frame, warn
-from unskew.spark.keys import key_columns, key_id
-from unskew.spark.letters import DONE_TYPE, Sources, Start, executing, letters
+from unskew.spark.frames import column, free_name, is_connect, require_frame, warn
+from unskew.spark.keys import key_columns, key_id, key_names
+from unskew.spark.letters import DONE_TYPE, executing, letters
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
+from unskew.spark.messages import Halves, KnownHalves, KnownSources, Sources, Start, content_of, hear_messages
 from unskew.spark.retries import warn_without_retry_net
-from unskew.spark.telling import DONE, UNHEARD, hear, observe, with_done
-from unskew.states import read_arrays
+from unskew.spark.streaming.adaptive import Adaptive, record_online
+from unskew.spark.streaming.half_files import HalfFiles
+from unskew.spark.streaming.router_files import RouterFiles
+from unskew.spark.streaming.told_files import ToldFiles
+from unskew.spark.telling import DONE, UNHEARD, hear, observe, with_done, without_done
 
 LETTER, COST = "__unskew_letter", "__unskew_cost"
+NAME = "conversation"  # of the side folder of a stream
 NOT_RUN = "conversation: what map returned has not run; write or collect it first"
 
 
@@ -56,7 +62,8 @@ class Conversation:
     Worker w is partition w; a source is a task of the stage before the shuffle. Each goes on where the one of its
     number ended in the run before: the sources with their routers, the workers with their worker halves. What workers
     have to tell is heard between two runs, by the time at which they had it: a run begins with all that was told in the
-    runs before, and with nothing of its own. Within ``foreachBatch`` a micro-batch is a run.
+    runs before, and with nothing of its own. On a stream a micro-batch is a run, and all of this is kept in the query's
+    checkpoint: `map` takes that, and there is nothing to collect.
 
     A row takes the seconds that the function took for the rows of its key in its batch, divided by their number, or the
     cost that you tell. At the end of a run a worker has nothing to do until the longest one is done: with
@@ -108,13 +115,15 @@ class Conversation:
         function: Callable[[Batches], Batches],
         schema: StructType | str,
         cost: str | Column | None = None,
+        *,
+        checkpoint: str | Path | None = None,
     ) -> DataFrame:
         """``df.mapInArrow(function, schema)``, with each row on the worker that the scheme chooses. Nothing runs now.
 
         Parameters
         ----------
         df
-            The rows, in a batch.
+            The rows, in a batch or a stream.
         keys
             The columns that determine what a row costs.
         function
@@ -124,10 +133,12 @@ class Conversation:
         cost
             What a row costs, in any unit: the name of a column, an SQL expression, or a Column. Null counts as the mean
             of the others in its batch; what is negative, infinite or NaN ends the run. Left out, the function is timed.
+        checkpoint
+            Of a stream: the query's ``checkpointLocation``. Sources and workers go on from what is there, after a
+            restart too. Not on Spark Connect, where tasks do not know their micro-batch.
         """
         require_frame(df)
-        if df.isStreaming:
-            raise InputError("df: is a stream; call map in foreachBatch, where each micro-batch is a run")
+        adaptive = _checked(df, checkpoint)
         if not callable(function):
             raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
         columns, result = key_columns(df, keys), result_schema(df, schema)
@@ -135,19 +146,35 @@ class Conversation:
         costs = F.lit(None).cast("double") if cost is None else as_number(df, cost_column(df, cost))
         warn_without_retry_net(df.sparkSession)
         letter, paid = free_name(df, LETTER), free_name(df, COST)
-        sources = Sources({s: r.to_bytes() for s, r in self._routers.items()}, self._newcomer_state())
+        sources, halves = self._known() if adaptive is None else self._left_in(adaptive)
         carried = letters(key_id(*columns), self._scheme, sources)
         sent = df.withColumn(paid, costs).withColumn(letter, carried)
-        routed = Observation()
-        state = F.when(F.col(letter).state.isNotNull(), F.struct(f"{letter}.source", f"{letter}.state"))
-        placed = sent.observe(routed, F.collect_list(state).alias(DONE)).repartition(
-            self._scheme.workers, *columns, F.col(letter).salt
-        )
-        opened = _opened(placed, letter, paid, key_id(*columns))
-        work = executing(function, self._scheme, self._starts, arrow_schema(told), cost is not None)
-        rows, executed = observe(map_in_arrow(opened, work, told))
+        routed, salt = Observation(), column(letter)["salt"]
+        if adaptive is None:
+            state = F.when(F.col(letter).state.isNotNull(), F.struct(f"{letter}.source", f"{letter}.state"))
+            sent = sent.observe(routed, F.collect_list(state).alias(DONE))
+        else:
+            name = registration_of(self._scheme).name
+            sent = record_online(sent, key_names(keys), self._scheme.workers, name, adaptive, salt)
+        opened = _opened(sent.repartition(self._scheme.workers, *columns, salt), letter, paid, key_id(*columns))
+        work = executing(function, self._scheme, halves, arrow_schema(told), cost is not None)
+        done = map_in_arrow(opened, work, told)
+        if adaptive is not None:
+            return without_done(done)
+        rows, executed = observe(done)
         self._observations = routed, executed
         return rows
+
+    def _known(self) -> tuple[Sources, Halves]:
+        """What the sources and workers of a run start as, which the driver knows."""
+        newcomer = self._newcomer.to_bytes() if self._news else None  # it knows what workers told all
+        return KnownSources({s: r.to_bytes() for s, r in self._routers.items()}, newcomer), KnownHalves(self._starts)
+
+    def _left_in(self, adaptive: Adaptive) -> tuple[Sources, Halves]:
+        """The same for micro-batches, which leave it to the next ones in the checkpoint."""
+        root = adaptive.folder().root
+        told = ToldFiles(root, NAME, self._scheme.workers, hear_messages)
+        return RouterFiles(root, NAME, told=told), HalfFiles(told)
 
     def collect(self) -> Heard:
         """Let sources hear what workers told in the run of what `map` returned last. Returns what that was.
@@ -172,8 +199,9 @@ class Conversation:
             self._routers[row["source"]] = Router.from_bytes(self._scheme, bytes(row["state"]))
         seconds = np.array([done[worker]["seconds"] for worker in workers])
         for worker in workers:
-            idle = float(seconds.max() - seconds[worker]) + (0.0 if done[worker]["rows"] else self._starts[worker].idle)
-            self._starts[worker] = Start(bytes(done[worker]["half"]), idle, max([0, *self._routers]) + 1)
+            row = done[worker]
+            idle = float(seconds.max() - seconds[worker]) + row["idle"]
+            self._starts[worker] = Start(bytes(row["half"]), idle, row["sources"])
         messages = [(message["at"], worker, message) for worker in workers for message in done[worker]["messages"]]
         messages.sort(key=lambda each: each[:2])
         for _, worker, message in messages:
@@ -183,18 +211,26 @@ class Conversation:
         return Heard(tuple(done[worker]["rows"] for worker in workers), tuple(seconds.tolist()), replies, told)
 
     def _deliver(self, worker: int, message: Any) -> None:
+        content = content_of(self._scheme, message)
         if message["told"] is None:
-            self._routers[message["source"]].hear(worker, Reply(message["ticket"], message["number"]))
+            self._routers[message["source"]].hear(worker, content)
             return
-        kind: Any = registration_of(self._scheme).message
         self._news = True
-        content = kind(**read_arrays(bytes(message["told"]), "a worker"))
         for router in (*self._routers.values(), self._newcomer):
             router.hear(worker, content)
 
-    def _newcomer_state(self) -> bytes | None:
-        """What a source starts as that was not there before: it knows what workers told all."""
-        return self._newcomer.to_bytes() if self._news else None
+
+def _checked(df: DataFrame, checkpoint: str | Path | None) -> Adaptive | None:
+    """Where a stream keeps what is learnt; None for a batch. InputError where that is not possible."""
+    if not df.isStreaming:
+        if checkpoint is not None:
+            raise InputError("checkpoint: is for streams; leave it out for a batch, and call collect after each run")
+        return None
+    if checkpoint is None:
+        raise InputError("checkpoint: must be the query's checkpointLocation where df is a stream, not None")
+    if is_connect(df):
+        raise InputError("df: on Spark Connect tasks do not know their micro-batch; call map in foreachBatch")
+    return Adaptive(checkpoint, name=NAME)
 
 
 def _opened(placed: DataFrame, letter: str, paid: str, identity: Column) -> DataFrame:

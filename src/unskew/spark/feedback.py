@@ -17,7 +17,9 @@ from unskew.registry import registration_of
 from unskew.router import Router
 from unskew.spark.frames import free_name, require_frame, warn
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
-from unskew.spark.telling import DONE, UNHEARD, and_tell, hear, observe, with_done
+from unskew.spark.streaming.router_files import RouterFiles
+from unskew.spark.streaming.told_files import Told, ToldFiles
+from unskew.spark.telling import DONE, UNHEARD, and_tell, hear, observe, with_done, without_done
 from unskew.worker_report import WorkerReport
 
 WORKER = "__unskew_worker"  # number of the partition, for functions that run in it
@@ -35,8 +37,11 @@ class Feedback:
     utilisation is 1, and with `cg` it hands a virtual worker to one that worked less than 0.75 times as long.
 
     Each task's router starts from what was told before its DataFrame was made; the loads that it balances start at 0.
-    Within ``foreachBatch`` a micro-batch is such a run. To go on in another process, keep
-    ``feedback.router.to_bytes()`` and start with ``Feedback(Router.from_bytes(scheme, kept))``.
+    To go on in another process, keep ``feedback.router.to_bytes()`` and start with ``Feedback(Router.from_bytes(scheme,
+    kept))``.
+
+    On a stream a micro-batch is such a run. Give `repartition`, `aggregate` or `apply_split` also
+    ``plan=Adaptive(checkpoint)``: routers and what workers tell are kept there, and there is nothing to collect.
 
     Parameters
     ----------
@@ -75,6 +80,7 @@ class Feedback:
             raise InputError(f"scheme: {name} does not listen to workers{hint}")
         self.anchored = anchored
         self._observation: Observation | None = None
+        self._files: ToldFiles | None = None  # of the stream that it routed last
         self._runs = 0
 
     @property
@@ -88,7 +94,7 @@ class Feedback:
         Parameters
         ----------
         df
-            With the partitions that `repartition` made, one per worker.
+            With the partitions that `repartition` made, one per worker; of a stream, with this Feedback.
         function
             Gets an iterator of record batches, and yields others.
         schema
@@ -99,10 +105,20 @@ class Feedback:
             raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
         result = result_schema(df, schema)
         nullable = with_done(df, result, DONE_TYPE)
+        files = self._files if df.isStreaming else None
+        if df.isStreaming and files is None:
+            raise InputError("df: must be a stream that repartition placed by this Feedback, with plan=Adaptive(...)")
         numbered = df.withColumn(free_name(df, WORKER), F.spark_partition_id())
-        done = map_in_arrow(numbered, _timing(function, arrow_schema(nullable)), nullable)
+        done = map_in_arrow(numbered, _timing(function, arrow_schema(nullable), files), nullable)
+        if files is not None:
+            return without_done(done)
         rows, self._observation = observe(done)
         return rows
+
+    def router_files(self, checkpoint: str, name: str) -> RouterFiles:
+        """Where the routers of a stream go on, and hear what `timed` measured in the micro-batches before."""
+        self._files = ToldFiles(checkpoint, name, self._router.scheme.workers, _hear_report)
+        return RouterFiles(checkpoint, name, self._router.to_bytes(), self._files)
 
     def collect(self) -> WorkerReport:
         """Tell the scheme what the workers did in the run of what `timed` returned last. Returns what was told.
@@ -145,8 +161,18 @@ def _report_of(done: dict[int, Any], run: int) -> WorkerReport:
     return WorkerReport(workers, rows, rows, busy, np.zeros_like(rows), float(busy.max(initial=1e-9)), float(run))
 
 
-def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callable[[Batches], Batches]:
-    """`function`, for rows that have the worker's number too; a column of nulls is added, and a row at the end."""
+def _hear_report(router: Router, source: int | None, batch: int, told: Told) -> bool:
+    """Let a router of a stream hear what workers did in a micro-batch."""
+    if told:
+        router.observe(_report_of(told, batch))
+    return bool(told)
+
+
+def _timing(
+    function: Callable[[Batches], Batches], schema: pa.Schema, files: ToldFiles | None
+) -> Callable[[Batches], Batches]:
+    """`function`, for rows that have the worker's number too. A column of nulls is added, and a row at the end that
+    tells the driver what was measured; on a stream, files tell it to the sources of the next micro-batch."""
 
     def work(batches: Batches) -> Batches:
         rows, busy, worker = 0, 0.0, None
@@ -175,8 +201,13 @@ def _timing(function: Callable[[Batches], Batches], schema: pa.Schema) -> Callab
             while (result := clocked(lambda: next(made, END))) is not END:
                 yield result
 
-        def done() -> pa.StructArray:
-            return pa.array([{"worker": worker, "rows": rows, "busy": max(0.0, busy)}], schema.field(DONE).type)
+        def done() -> pa.StructArray | None:
+            told = {"worker": worker, "rows": rows, "busy": max(0.0, busy)}
+            if files is None:
+                return pa.array([told], schema.field(DONE).type)
+            if worker is not None:
+                files.tell(worker, told)
+            return None
 
         yield from and_tell(results(), schema, done)
 

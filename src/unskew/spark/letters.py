@@ -6,7 +6,7 @@ takes in the key, the seconds, the source and the ticket of each.
 """
 
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,9 +28,9 @@ from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.hashing import salts_for
 from unskew.registry import adopt, registration_of
-from unskew.router import Router
 from unskew.spark.mapping import Batches
-from unskew.spark.online import task_number
+from unskew.spark.messages import Halves, Sources, Start
+from unskew.spark.tasks import task_number
 from unskew.spark.telling import DONE, with_nulls
 from unskew.spark.working import Function, Piece, run_through, warn_if_late
 from unskew.states import to_bytes
@@ -59,29 +59,12 @@ DONE_TYPE = StructType(
         StructField("rows", LongType()),
         StructField("seconds", DoubleType()),
         StructField("half", BinaryType()),
+        StructField("idle", DoubleType()),  # seconds that it had nothing to do, which the half has yet to take in
+        StructField("sources", IntegerType()),  # for which the half has room
         StructField("messages", ArrayType(MESSAGE)),
     ]
 )
 STEP = 65_536  # rows that a worker half takes in together
-
-
-class Sources(NamedTuple):
-    """What the routers of a run start as."""
-
-    known: Mapping[int, bytes]  # by number
-    newcomer: bytes | None  # others; None: empty
-
-    def router(self, scheme: Scheme, source: int) -> Router:
-        start = self.known.get(source, self.newcomer)
-        return Router(scheme, source=source) if start is None else Router.from_bytes(scheme, start)
-
-
-class Start(NamedTuple):
-    """What a worker starts a run with."""
-
-    half: bytes | None
-    idle: float  # seconds that it had nothing to do before this run
-    sources: int
 
 
 def letters(identity: Column, scheme: Scheme, sources: Sources) -> Column:
@@ -100,7 +83,7 @@ def letters(identity: Column, scheme: Scheme, sources: Sources) -> Column:
             chosen, tickets = router.send(ids)
             before = salts_for(ids, chosen, scheme.workers), tickets
         if before is not None:
-            yield _letters(*before, source, router.to_bytes(), kind)
+            yield _letters(*before, source, sources.keep(router, source), kind)
 
     return arrow_udf(route, LETTER).asNondeterministic()(identity)  # so that it is neither run twice nor moved
 
@@ -112,7 +95,7 @@ def _letters(salts: Any, tickets: Any, source: int, state: bytes | None, kind: p
 
 
 def executing(
-    function: Function, scheme: Scheme, starts: Mapping[int, Start], schema: pa.Schema, told_costs: bool
+    function: Function, scheme: Scheme, halves: Halves, schema: pa.Schema, told_costs: bool
 ) -> Callable[[Batches], Batches]:
     """`function`, for rows with four more columns: source, ticket, cost and key id. A column is added for what the
     worker tells, in a row at the end. Without costs that are told, the rows of a key in a batch are timed together."""
@@ -121,7 +104,7 @@ def executing(
     def work(batches: Batches) -> Batches:
         adopt(registration)
         worker = task_number()
-        notebook, waiting = Notebook(scheme, starts[worker]), deque[_Letter]()
+        notebook, waiting = Notebook(scheme, halves.start(scheme, worker)), deque[_Letter]()
 
         def pieces() -> Iterator[Piece]:
             for batch in batches:
@@ -137,7 +120,9 @@ def executing(
 
         for result in run_through(function, pieces(), told):
             yield with_nulls(result, schema, schema.names[:-1]).cast(schema)
-        yield pa.RecordBatch.from_pylist([{DONE: {"worker": worker, **notebook.close()}}], schema)
+        done = halves.keep(worker, {"worker": worker, **notebook.close()})
+        if done is not None:
+            yield pa.RecordBatch.from_pylist([{DONE: done}], schema)
 
     work.__name__ = getattr(function, "__name__", "function")  # is in the plan
     return work
@@ -211,8 +196,8 @@ class Notebook:
     def close(self) -> dict[str, Any]:
         """What the worker tells of the run."""
         self._take_in()
-        state = self._half.to_bytes()
-        return {"rows": self._rows, "seconds": self._seconds, "half": state, "messages": self._messages}
+        done = {"rows": self._rows, "seconds": self._seconds, "idle": self._idle, "sources": self._sources}
+        return {**done, "half": self._half.to_bytes(), "messages": self._messages}
 
     def _loaded(self, data: bytes) -> WorkerHalf:
         return WorkerHalf.from_bytes(self._scheme, data, 1, self._sources)

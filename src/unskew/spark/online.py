@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.functions import arrow_udf
 from pyspark.sql.types import IntegerType
@@ -14,6 +13,7 @@ from unskew.hashing import salts_for
 from unskew.registry import adopt, registration_of
 from unskew.router import Router
 from unskew.spark.streaming.router_files import RouterFiles
+from unskew.spark.tasks import task_number
 
 
 def with_online_salt(
@@ -48,9 +48,3 @@ def with_online_salt(
     # Nondeterministic, so that the optimizer neither runs the UDF twice nor moves a filter across it.
     router_udf = arrow_udf(route, IntegerType()).asNondeterministic()
     return df.withColumn(salt, router_udf(identity))
-
-
-def task_number() -> int:
-    """The number of this task among those of its stage, the same when it runs again."""
-    task = TaskContext.get()
-    return 0 if task is None else task.partitionId()

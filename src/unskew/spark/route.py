@@ -74,7 +74,7 @@ class Route:
         if self.mode not in MODES:
             raise InputError(f"mode: must be one of {', '.join(MODES)}, not {self.mode!r}")
         if isinstance(self.scheme, Feedback):
-            self._check_feedback()
+            self._check_feedback(self.scheme)
         if isinstance(self.plan, Adaptive):
             self._check_adaptive()
         elif self.plan is not None:
@@ -154,13 +154,11 @@ class Route:
         if self._online:
             warn_without_retry_net(self.df.sparkSession)
             start = self.scheme.router.to_bytes() if isinstance(self.scheme, Feedback) else None
-            files = None
-            if isinstance(self.plan, Adaptive):
-                files = RouterFiles(self.plan.folder().root, self.plan.name)
+            files = self._router_files()
             salted = with_online_salt(self.df, key_id(*self.columns), self._live_scheme, name, start, files)
             if isinstance(self.plan, Adaptive):
                 names = key_names(self.keys)
-                salted = record_online(salted, names, self.workers, self._registration.name, self.plan, name)
+                salted = record_online(salted, names, self.workers, self._registration.name, self.plan, column(name))
             return Salted(salted, column(name), (name,))
         if isinstance(self.plan, Adaptive):
             return self._deal_adaptively(self.plan, name)
@@ -168,6 +166,13 @@ class Route:
             return self._deal_safely(self._dealing, self.plan, name)
         plan = plan_for(self.df, self.keys, self.workers, self._scheme, sample=self.sample, names=False)
         return self._deal_evenly(plan, name)
+
+    def _router_files(self) -> RouterFiles | None:
+        """Where live routers go on from one micro-batch to the next; None where they do not."""
+        if not isinstance(self.plan, Adaptive):
+            return None
+        place = self.plan.folder().root, self.plan.name
+        return self.scheme.router_files(*place) if isinstance(self.scheme, Feedback) else RouterFiles(*place)
 
     def _deal_safely(self, dealt: Dealing, plan: Plan, name: str) -> Salted:
         """The salts of a plan, without any job; a warning where a retry of a task could change them."""
@@ -250,11 +255,13 @@ class Route:
             raise InputError(f"mode: {registration.name} can be {' or '.join(able)}, not {self.mode!r}")
         return (able[0] if self.mode == AUTO else self.mode) == ONLINE
 
-    def _check_feedback(self) -> None:
-        if self.mode == PLANNED or self.plan is not None:
+    def _check_feedback(self, feedback: Feedback) -> None:
+        if self.mode == PLANNED or isinstance(self.plan, Plan):
             raise InputError("mode: what workers tell is for live routers, so it must be 'online', without a plan")
-        if self.df.isStreaming:
-            raise InputError("df: must be a batch where workers tell a Feedback; route each batch in foreachBatch")
+        if self.df.isStreaming and self.plan is None:
+            raise InputError("plan: must be Adaptive(the query's checkpointLocation) for a Feedback on a stream")
+        if self.df.isStreaming and feedback.anchored:
+            raise InputError("anchored: must be False on a stream, whose partitions Spark places anew in each batch")
 
     def _check_adaptive(self) -> None:
         if not self.df.isStreaming:

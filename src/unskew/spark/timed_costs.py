@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import BinaryType, DoubleType, IntegerType, LongType, StructField, StructType
 
 from unskew.sketches.mean_costs import MeanCosts, disagreement, learn, merge_faded, new_mean_costs
-from unskew.spark.online import task_number
+from unskew.spark.tasks import task_number
 from unskew.spark.working import Function, Piece, Told, by_cost_key, run_through
 
 MOST_TIMED = 1000  # rows of a sample

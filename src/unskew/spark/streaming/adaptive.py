@@ -174,11 +174,11 @@ def _observe(planned: Planned, metrics: str, route: AdaptiveRoute) -> DataFrame:
 
 
 def record_online(
-    df: DataFrame, keys: Sequence[str], workers: int, scheme: str, adaptive: Adaptive, salt: str
+    df: DataFrame, keys: Sequence[str], workers: int, scheme: str, adaptive: Adaptive, salt: Column
 ) -> DataFrame:
     """`df`, whose rows live routers gave a salt, with the load of the workers recorded after each micro-batch."""
     folder = adaptive.folder()
     metrics = f"{METRICS}{folder.address}"
     listen(df.sparkSession, metrics, OnlineRecords(Recording(folder, scheme, workers, adaptive.keep)))
-    worker = partition_of(workers, *key_columns(df, list(keys)), column(salt))
+    worker = partition_of(workers, *key_columns(df, list(keys)), salt)
     return df.observe(metrics, count_workers(worker, workers).alias("load"), F.count(F.lit(1)).alias("rows"))

@@ -15,8 +15,8 @@ from typing import NamedTuple
 from unskew.plan import KeyColumn
 from unskew.sketches.mean_costs import MeanCosts
 from unskew.spark.frames import warn
-from unskew.spark.streaming.router_files import this_batch
 from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.tasks import this_batch
 from unskew.spark.timed_costs import add_up, learnt, packed
 
 NAME = "costs"

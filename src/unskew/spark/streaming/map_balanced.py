@@ -20,9 +20,9 @@ from unskew.sketches.mean_costs import mean_costs_of
 from unskew.spark.anchors import numbers_of
 from unskew.spark.frames import column, free_name
 from unskew.spark.learned_costs import KEY, LearnedCosts
-from unskew.spark.online import task_number
 from unskew.spark.retries import warn_without_retry_net
 from unskew.spark.streaming.cost_files import CostFiles
+from unskew.spark.tasks import task_number
 
 NUMBER = "__unskew_number"
 Floats = npt.NDArray[np.float64]

@@ -1,22 +1,21 @@
 """The states of live routers, from one micro-batch to the next: each task leaves its own in the side folder.
 
-A task knows its micro-batch, reads what the task of its number left last before it, and leaves its own at its end. Not
-every micro-batch has a task of every number: one without rows may have none. A batch that runs again reads the same and
-writes the same, as long as its rows come in the same order.
+A task goes on from what the task of its number left last. A batch that runs again reads the same and writes the same,
+as long as its rows come in the same order. Where workers tell their sources something, a router first hears what was
+told since then. A source that is new knows it too.
 """
 
-import warnings
 from typing import NamedTuple
-
-from pyspark import TaskContext
 
 from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.router import Router
-from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.frames import warn
+from unskew.spark.streaming.batch_files import BatchFiles
+from unskew.spark.streaming.told_files import ToldFiles
 
-BATCH_ID = "streaming.sql.batchId"
-FOLDER = "routers"
+ROUTERS = "routers"
+NEWCOMER = "newcomer.npz"  # a router that has routed nothing, and heard what was told to all
 
 
 class RouterFiles(NamedTuple):
@@ -24,48 +23,49 @@ class RouterFiles(NamedTuple):
 
     checkpoint: str
     name: str
+    start: bytes | None = None  # what routers begin with; None: empty
+    told: ToldFiles | None = None  # None: nothing is told
 
     def router(self, scheme: Scheme, source: int) -> Router:
-        """The router of a source, as it was at the end of its last micro-batch before this one; empty in the first."""
-        folder = self._folder()
-        before = self._before(folder, source)
-        data = folder.read_bytes(_name(before[0], source)) if before else None
-        if data is not None:
-            try:
-                return Router.from_bytes(scheme, data)
-            except InputError as error:
-                warnings.warn(
-                    f"routers: source {source} starts empty, since its file is no state of it: {error}", stacklevel=2
-                )
-        return Router(scheme, source=source)
+        """The router of a source, as it was at the end of its last micro-batch before this one; in the first, as at the
+        start. It has heard what workers told since."""
+        found = self._left(scheme, f"{source}.npz", source)
+        if self.told is None:
+            return self._new(scheme, source) if found is None else found[0]
+        if found is None:
+            found = self._left(scheme, NEWCOMER, source)
+        router, first = (self._new(scheme, source), 0) if found is None else found
+        self.told.catch_up(router, source, first)
+        if source == 0:
+            self._leave_newcomer(scheme, self.told)
+            self.told.gather()
+        return router
 
     def keep(self, router: Router, source: int) -> None:
-        """Leave the state of a router to the next micro-batch, and take away what is too old."""
-        folder, batch = self._folder(), this_batch()
-        folder.write_bytes(_name(batch, source), router.to_bytes())
-        for old in self._before(folder, source)[1:]:  # this one goes on from the latest of them
-            folder.remove(_name(old, source))
-            if not folder.names(f"{FOLDER}/{old}"):
-                folder.remove_folder(f"{FOLDER}/{old}")
+        """Leave the state of a router to the next micro-batch."""
+        self._files.leave(f"{source}.npz", router.to_bytes())
 
-    def _before(self, folder: SideFolder, source: int) -> list[int]:
-        """The micro-batches before this one in which the source left its state, the latest first."""
-        batches = sorted((int(name) for name in folder.folders(FOLDER) if name.isdigit()), reverse=True)
-        here = this_batch()
-        return [each for each in batches if each < here and f"{source}.npz" in folder.names(f"{FOLDER}/{each}")]
+    @property
+    def _files(self) -> BatchFiles:
+        return BatchFiles(self.checkpoint, self.name, ROUTERS)
 
-    def _folder(self) -> SideFolder:
-        return SideFolder(self.checkpoint, self.name)
+    def _left(self, scheme: Scheme, name: str, source: int) -> tuple[Router, int] | None:
+        """The router that was left last under this name, and the first micro-batch of which it has heard nothing."""
+        left = self._files.latest(name)
+        if left is None:
+            return None
+        try:
+            return Router.from_bytes(scheme, left.data), left.batch
+        except InputError as error:
+            warn(f"routers: source {source} starts empty, since its file is no state of it: {error}")
+            return None
 
+    def _new(self, scheme: Scheme, source: int) -> Router:
+        return Router(scheme, source=source) if self.start is None else Router.from_bytes(scheme, self.start)
 
-def _name(batch: int, source: int) -> str:
-    return f"{FOLDER}/{batch}/{source}.npz"
-
-
-def this_batch() -> int:
-    """The number of the micro-batch that this task is of."""
-    task = TaskContext.get()
-    found = None if task is None else task.getLocalProperty(BATCH_ID)
-    if found is None:
-        raise InputError("checkpoint: the task does not know its micro-batch, so it cannot go on from the last one")
-    return int(found)
+    def _leave_newcomer(self, scheme: Scheme, told: ToldFiles) -> None:
+        """Leave what a source starts as that is new in a later micro-batch."""
+        found = self._left(scheme, NEWCOMER, 0)
+        router, first = found or (self._new(scheme, 0), 0)
+        if told.catch_up(router, None, first) or found:
+            self._files.leave(NEWCOMER, router.to_bytes())
