@@ -36,9 +36,9 @@ Build = Callable[[DataFrame, str], DataFrame]  # from a stream and the address o
 class Size(NamedTuple):
     rows: int = 500_000
     keys: int = 20_000
-    rounds: int = 5
+    rounds: int = 9
     slow_rounds: int = 1  # of one group per key, which takes very long
-    warm: int = 2  # times still fall for ten more, while Java compiles what is hot
+    warm: int = 8  # times fall for so long, while Java compiles what is hot: a query runs for hours
     states: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     workers: tuple[int, ...] = (4, 16, 64)
     sleeping: int = 400_000

@@ -205,7 +205,7 @@ def grow(folder: Path, size: Size, keys: int, workers: int, title: str) -> None:
         return np.random.default_rng(turn).integers(0, keys, size.rows) if turn else np.arange(keys)
 
     with local_spark(folder, SETTINGS) as spark:
-        seconds = race(spark, folder, builds, "update", size._replace(warm=2), keys_of)
+        seconds = race(spark, folder, builds, "update", size._replace(warm=2, rounds=5), keys_of)
     show(title, seconds, "Spark's own count")
 
 

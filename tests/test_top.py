@@ -107,6 +107,12 @@ def test_a_folder_that_is_no_checkpoint_of_ours_is_refused(run, tmp_path: Path) 
     assert "must be the checkpoint of a query that was routed with Adaptive" in done.err
 
 
+def test_all_records_as_json(run, checkpoint: Path) -> None:
+    found = json.loads(run("top", str(checkpoint), "--json").out)
+    assert [len(record["load"]) for record in found["route"]] == [4, 4]
+    assert "only one of --web, --once and --json" in run("top", str(checkpoint), "--json", "--once").err
+
+
 def test_a_port_that_is_taken_is_refused(checkpoint: Path) -> None:
     with make_server(checkpoint, 0, 1.0) as server, pytest.raises(InputError, match=r"^port: .* cannot be used"):
         make_server(checkpoint, server.server_port, 1.0)
@@ -129,6 +135,12 @@ def test_the_page_needs_nothing_from_outside_and_its_data_are_the_records(addres
     assert [len(record["load"]) for record in found["route"]] == [0, 4]  # only that of the last batch is drawn
     with pytest.raises(urllib.error.HTTPError, match="404"):
         urllib.request.urlopen(f"{address}/etc/passwd")
+
+
+def test_the_page_says_so_when_the_checkpoint_is_gone(address: str, checkpoint: Path) -> None:
+    shutil.rmtree(checkpoint)
+    with pytest.raises(urllib.error.HTTPError, match="410"):
+        urllib.request.urlopen(f"{address}/records.json")
 
 
 def test_a_browser_draws_a_bar_per_worker(address: str, tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def feed(spark: SparkSession, tmp_path: Path) -> Feed:
 
 
 def test_hot_keys_are_dealt_from_the_second_batch_on_and_soon_again_when_others_become_hot(
-    spark: SparkSession, feed: Feed, tmp_path: Path
+    spark: SparkSession, feed: Feed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     checkpoint = tmp_path / "checkpoint"
     placed = repartition(feed.stream(), "word", W, plan=Adaptive(checkpoint))
@@ -45,6 +45,9 @@ def test_hot_keys_are_dealt_from_the_second_batch_on_and_soon_again_when_others_
     plan = query._jsq.explainInternal(False)  # of the last batch
     watched = watch(query)
     query.stop()
+    with monkeypatch.context() as idle:  # a query that has had nothing to do for long tells of no metrics
+        idle.setattr(type(query), "recentProgress", [{"observedMetrics": {}}])
+        assert str(watch(query)) == str(watched)
 
     uneven = [record["max_over_mean"] for record in found]
     assert [uneven[0] > 2, uneven[3] > 2] == [True, True]
@@ -55,7 +58,7 @@ def test_hot_keys_are_dealt_from_the_second_batch_on_and_soon_again_when_others_
     for batch, worker, count in rows:
         loads[batch, worker] = count
     assert loads.tolist() == [record["load"] for record in found]
-    assert plan.count("ReusedSubquery") >= 3  # four uses, one reading
+    assert plan.count("ReusedSubquery") >= 1  # two uses, one reading
     assert "Python" not in plan
     assert [record.load for record in watched.records()["route"]] == list(map(tuple, loads.tolist()))
     assert "batch 5 · 20,000 rows in" in str(watched)
@@ -264,9 +267,7 @@ def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -
         Adaptive(tmp_path, alpha=2)
     with pytest.raises(InputError, match=r"^checkpoint: must have no '\*' in its address"):
         Adaptive("folder/*")
-    with pytest.raises(
-        InputError, match=r"^df: is a stream, whose keys cannot be counted beforehand; route it with plan="
-    ):
+    with pytest.raises(InputError, match=r"^df: is a stream, whose keys cannot be counted beforehand; give plan="):
         add_salt(rows, "word", W)
     with pytest.raises(InputError, match=r"^checkpoint: Arrow cannot open 'nowhere://x'"):
         Adaptive("nowhere://x")

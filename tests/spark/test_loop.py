@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from pyspark.sql import Row
 
 from unskew import Frequencies, Plan, key_ids
 from unskew.batch_records import read_records
@@ -17,6 +18,7 @@ from unskew.spark.streaming.plan_file import NAME as PLAN
 from unskew.spark.streaming.plan_file import version_in
 from unskew.spark.streaming.seen import Seen, seen_in_load, seen_in_rows
 from unskew.spark.streaming.side_folder import SideFolder
+from unskew.spark.streaming.tally import seen_by_workers
 
 W = 4
 WORDS = [f"word-{i}" for i in range(20)]
@@ -42,6 +44,15 @@ def loop_in(folder: Path, scheme: str = "fanout", keep: int = 100, **parameters:
 
 def progress(batch: int, query: str = "one") -> Any:
     return SimpleNamespace(id=query, runId=query, batchId=batch, timestamp="now", durationMs={"triggerExecution": 7})
+
+
+def test_metrics_of_a_query_before_that_observed_something_else_are_left_out() -> None:
+    """A restart in the same session may go from a planned scheme to one that is online, or back."""
+    for metrics in (Row(rows=3, load=None), Row(rows=3, counters=None), Row(told=[])):
+        fields = metrics.__fields__
+        assert ("load" in fields or seen_in_load(metrics, W)) in (True, Seen(0, None))
+        assert ("counters" in fields or seen_in_rows(metrics, W, 100, {})) in (True, Seen(0, None))
+        assert seen_by_workers(metrics, W, 100, {}) == Seen(0, None)
 
 
 def plan_of(folder: Path, version: int) -> Plan:

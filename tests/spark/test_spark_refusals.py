@@ -88,7 +88,10 @@ def test_frames_and_keys_of_other_types(spark: SparkSession, df: DataFrame, call
 def test_plans_of_another_type_and_options_beside_a_plan(spark: SparkSession, df: DataFrame, call: str) -> None:
     plan = Plan("fanout", W)
     for options, message in [
-        ({"plan": "plan.json"}, r"^plan: must be a Plan, such as Plan.load\('plan.json'\), not str$"),
+        (
+            {"plan": "plan.json"},
+            r"^plan: must be a Plan, such as .*, or for a stream Adaptive\(checkpoint\), not str$",
+        ),
         ({"plan": plan, "sample": 0.5}, "^sample: must be left out where a plan is given, since nothing is counted"),
         ({"plan": plan, "scheme": "pkg"}, "^scheme: must be the plan's own fanout, or left out, not pkg$"),
         ({"plan": plan, "scheme": PartialKey(W)}, "^scheme: must be the plan's own fanout, or left out, not pkg$"),
@@ -108,7 +111,7 @@ def test_a_misspelt_option_is_named_with_the_function_that_was_called(df: DataFr
 @pytest.mark.parametrize("call", ["repartition", "add_salt", "plan_for", "skew_report"])
 def test_a_stream_without_a_plan(spark: SparkSession, call: str) -> None:
     stream = spark.readStream.format("rate").load()
-    message = r"^df: is a stream, whose keys cannot be counted beforehand; route it with plan=Adaptive\(the query's"
+    message = r"^df: is a stream, whose keys cannot be counted beforehand; give plan=Adaptive\(the query's"
     refused(spark, message, lambda: CALLS[call](stream, "value", W))
 
 

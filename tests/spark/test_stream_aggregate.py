@@ -4,7 +4,8 @@ import math
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,7 @@ from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, results, start
 
 from unskew import SCHEMES, Frequencies, key_ids, make_plan
-from unskew.aggregates import Aggregate, Count, Max, Mean, Min, StdDev, Sum, TopK, Variance
+from unskew.aggregates import Aggregate, Count, DistinctCount, Max, Mean, Min, Quantiles, StdDev, Sum, TopK, Variance
 from unskew.errors import InputError
 from unskew.spark import Adaptive, aggregate, apply_split, apply_whole, repartition
 from unskew.spark.apply_whole import sort_as_spark
@@ -58,6 +59,27 @@ class Texts(Aggregate):
 
     def finish(self, state: Any) -> Any:
         return " ".join(map(str, sorted(state)))
+
+
+@dataclass(frozen=True)
+class Applied(Aggregate):
+    """The sum of what a function makes of the values."""
+
+    function: Callable[[int], int]
+    columns = ("v",)
+    type = pa.int64()
+
+    def zero(self) -> Any:
+        return 0
+
+    def add(self, state: Any, batch: pa.RecordBatch) -> Any:
+        return state + sum(map(self.function, batch["v"].to_pylist()))
+
+    def merge(self, a: Any, b: Any) -> Any:
+        return a + b
+
+    def finish(self, state: Any) -> Any:
+        return state
 
 
 PYTHON = {"n": Count(), "top": TopK("v", k=2), "texts": Texts()}
@@ -171,9 +193,10 @@ def test_states_that_python_merges_are_those_of_a_batch(
 ) -> None:
     for each in (hot(1), table([1.0] * 50, ["one"] * 50), hot(2)):
         feed.put(each)
-    stream = aggregate(feed.stream(), "word", PYTHON, W, plan=Adaptive(tmp_path / "python"))
+    every = {**PYTHON, "different": DistinctCount("v"), "quartiles": Quantiles("x", [0.25, 0.75], k=1000)} | NATIVE
+    stream = aggregate(feed.stream(), "word", every, W, plan=Adaptive(tmp_path / "python"))
     updated = run(stream, tmp_path / "python", "update")
-    assert latest(updated, 1) == rows_of(aggregate(feed.batch(), "word", PYTHON, W))
+    assert latest(updated, 1) == rows_of(aggregate(feed.batch(), "word", every, W))
 
 
 def top_two(values: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
@@ -182,21 +205,23 @@ def top_two(values: tuple[int, ...]) -> tuple[tuple[int, int, int], ...]:
     return tuple((value, count, 0) for value, count in counts[:2])
 
 
+@pytest.mark.parametrize("mode", ["append", "update"])
 def test_windows_that_python_merges_end_as_those_of_spark_also_for_late_rows(
-    spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None
+    spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None, mode: str
 ) -> None:
     before_the_watermark = table([2.0, 3.0], ["the", "first"])  # in the second batch nothing is late yet
     out_of_order = table([22.0, 22.5, 40.0, 2.0], ["open", "the", "the", "late"])  # some of their windows are over
     for each in (hot(1), before_the_watermark, out_of_order, table([200.0], ["end"])):
         feed.put(each)
     windows = {"time": "ts", "window": "10 minutes", "slide": "4 minutes", "watermark": "5 minutes"}
-    ours = aggregate(feed.stream(), "word", PYTHON, W, plan=Adaptive(tmp_path / "ours"), **windows)  # type: ignore[arg-type]
+    adaptive = Adaptive(tmp_path / "ours")
+    ours = aggregate(feed.stream(), "word", PYTHON, W, plan=adaptive, output_mode=mode, **windows)  # type: ignore[arg-type]
     span = F.window("ts", "10 minutes", "4 minutes")
     values = F.concat_ws(" ", F.array_sort(F.collect_set(F.col("v") % 7)))
     theirs = feed.stream().withWatermark("ts", "5 minutes").groupBy(span, "word")
     plain = theirs.agg(F.count("*"), F.collect_list("v"), values)
-    found = run(ours, tmp_path / "ours", "append")
-    expected = run(plain, tmp_path / "theirs", "append")
+    found = run(ours, tmp_path / "ours", mode)
+    expected = run(plain, tmp_path / "theirs", mode)
     assert found == sorted(((*row[:3], top_two(row[3]), row[4]) for row in expected), key=repr)
     assert len(found) > 100
     assert {"open", "first"} <= {row[1] for row in found}
@@ -328,8 +353,43 @@ def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -
     refused("^ttl: is for streams without windows", window="1 hour", time="ts", ttl="1 day")
     refused("^spark.sql.streaming.stateStore.providerClass: must be org.apache", ttl="1 day")
     refused("^spark.sql.streaming.stateStore.providerClass: must be org.apache", {"top": TopK("v")})
+    refused("^output_mode: is for states that Python merges; here", output_mode="update")
     with pytest.raises(InputError, match=r"^ttl: is for streams, which"):
         aggregate(feed.batch(), "word", {"n": Count()}, W, ttl="1 day")
+    with pytest.raises(InputError, match=r"^output_mode: is for streams; leave it out for a batch"):
+        aggregate(feed.batch(), "word", {"n": Count()}, W, output_mode="append")
+    windows = {"time": "ts", "window": "1 hour", "watermark": "1 hour"}
+    for df, message in (
+        (
+            feed.stream().withWatermark("ts", "1 hour"),
+            r"^watermark: df has one already, on 'ts', and a stream can have",
+        ),
+        (feed.stream().withColumn("ts", F.col("ts").cast("timestamp_ntz")), r"^time: 'ts' must be a timestamp where"),
+    ):
+        with pytest.raises(InputError, match=message):
+            aggregate(df, "word", {"n": Count()}, W, plan=Adaptive(tmp_path), **windows)  # type: ignore[arg-type]
+
+
+def test_output_modes_that_cannot_be_are_refused(feed: Feed, tmp_path: Path, rocks: None) -> None:
+    for options, message in (
+        ({"output_mode": "append"}, r"^output_mode: must be 'update' here, since append needs windows and a watermark"),
+        ({"output_mode": "complete", "ttl": "1 day"}, r"^output_mode: must be 'update' here"),
+        ({"output_mode": "append", "time": "ts", "window": "1 hour"}, r"^output_mode: must be 'update' here"),
+        (
+            {"output_mode": "complete", "time": "ts", "window": "1 hour", "watermark": "1 hour"},
+            r"^output_mode: must be 'append' or 'update' here, not 'complete'$",
+        ),
+    ):
+        with pytest.raises(InputError, match=message):
+            aggregate(feed.stream(), "word", {"top": TopK("v")}, W, plan=Adaptive(tmp_path), **options)  # type: ignore[arg-type]
+
+
+def test_an_aggregate_that_prints_an_address_can_be_restarted(feed: Feed, tmp_path: Path, rocks: None) -> None:
+    for _ in range(2):
+        applied = Applied(lambda value: value + 1)  # another object in each process
+        aggregate(feed.stream(), "word", {"n": applied}, W, plan=Adaptive(tmp_path))
+        (tmp_path / "offsets").mkdir(exist_ok=True)
+        (tmp_path / "offsets" / "0").touch()  # as if it had begun
 
 
 @pytest.mark.parametrize(
@@ -346,7 +406,20 @@ def test_lengths_of_time_are_read(text: str, length: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "10", "minutes", "10 minutes ago", "0 seconds", "1 month", "-1 day", "9999999999 hours", None]
+    "text",
+    [
+        "",
+        "10",
+        "minutes",
+        "10 minutes ago",
+        "0 seconds",
+        "1 month",
+        "-1 day",
+        "9999999999 hours",
+        "\uff11\uff10 minutes",
+        "10\u00a0minutes",
+        None,
+    ],
 )
 def test_other_texts_are_no_lengths_of_time(text: Any) -> None:
     with pytest.raises(InputError, match=r"^window: must be a time such as"):

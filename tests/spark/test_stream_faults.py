@@ -203,7 +203,7 @@ def test_other_aggregates_or_windows_are_refused_and_other_workers_go_on(spark: 
     running.processAllAvailable()
     running.stop()
     with pytest.raises(
-        InputError, match=r"holds the states of .*Count.*not of .*Max.*start anew with another checkpoint"
+        InputError, match=r"holds states whose 'aggregates' is .*Count.*not .*Max.*start anew with another checkpoint"
     ):
         query({"n": Max("v")}, 4, "fanout")
     feed.put(words(1, ROWS))
@@ -226,7 +226,9 @@ def test_states_with_a_ttl_are_others_than_those_without(spark: SparkSession, tm
         (tmp_path / "checkpoint" / "offsets").mkdir()
         (tmp_path / "checkpoint" / "offsets" / "0").touch()  # as if it had begun
         aggregate(feed.stream(), "word", {"top": TopK("v")}, 4, plan=adaptive)
-        with pytest.raises(InputError, match=r"^checkpoint: .* with or without ttl as before, or start anew"):
+        with pytest.raises(
+            InputError, match=r"^checkpoint: .* holds states whose 'ttl' is false, not true; go on with"
+        ):
             aggregate(feed.stream(), "word", {"top": TopK("v")}, 4, plan=adaptive, ttl="1 hour")
     finally:
         spark.conf.set(PROVIDER, before)
@@ -234,8 +236,6 @@ def test_states_with_a_ttl_are_others_than_those_without(spark: SparkSession, tm
 
 def test_other_windows_than_those_of_the_checkpoint_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     feed = Feed(spark, tmp_path / "rows", "word string, ts timestamp")
-    (tmp_path / "offsets").mkdir()
-    (tmp_path / "offsets" / "0").touch()  # as if it had begun
 
     def split(window: str) -> None:
         adaptive = Adaptive(tmp_path, name="split")
@@ -249,10 +249,17 @@ def test_other_windows_than_those_of_the_checkpoint_are_refused(spark: SparkSess
 
     for call in (split, whole):
         call("10 minutes")
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()  # as if it had begun
+    for call in (split, whole):
         call("600 seconds")
-        message = r'^checkpoint: .* holds the states of .*"600000000 us".* not of .*"3600000000 us"'
+        message = r"^checkpoint: .* holds states whose 'window' is .*\"600000000 us\".* not .*\"3600000000 us\""
         with pytest.raises(InputError, match=message):
             call("1 hour")
+    with pytest.raises(
+        InputError, match=r"holds the states of an Adaptive called 'split', not 'other'; go on with name="
+    ):
+        aggregate(feed.stream(), "word", {"n": Count()}, 4, plan=Adaptive(tmp_path, name="other"))
 
 
 # ---------------------------------------------------------------- the driver

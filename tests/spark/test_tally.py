@@ -161,7 +161,7 @@ def test_workers_that_aggregate_tell_and_are_even_from_the_second_batch_on(spark
     assert [record["plan"] for record in found] == [0, 1, 2]
     assert [record["hot_keys"][0]["key"] for record in found[1:]] == ["word-1"] * 2
     assert "approx_top_k" not in plan
-    assert plan.count("ReusedSubquery") >= 3  # four uses, one reading
+    assert plan.count("ReusedSubquery") >= 1  # two uses, one reading
     rows = results(spark, checkpoint).groupBy("word").agg(F.max("n").alias("n")).collect()
     expected = pa.concat_tables(tables)["word"].value_counts().to_pylist()
     assert {row["word"]: row["n"] for row in rows} == {each["values"]: each["counts"] for each in expected}

@@ -1,5 +1,6 @@
 """`unskew top`: how balanced a running stream is, live in the terminal or on a local page."""
 
+import json
 import time
 from pathlib import Path
 from typing import Annotated
@@ -12,6 +13,7 @@ from unskew.batch_records import BatchRecord, names_in, read_records
 from unskew.batch_screen import screen
 from unskew.checks import require_integer, require_number
 from unskew.cli.top_page import serve
+from unskew.errors import InputError
 
 
 def top(
@@ -19,12 +21,19 @@ def top(
     web: Annotated[bool, typer.Option("--web", help="Serve a page that updates itself, on this machine only.")] = False,
     port: Annotated[int, typer.Option(help="Of the page; 0 takes a free one.")] = 8077,
     once: Annotated[bool, typer.Option("--once", help="Show the last micro-batch and end.")] = False,
+    json_: Annotated[bool, typer.Option("--json", help="Print all records as a JSON object and end.")] = False,
     every: Annotated[float, typer.Option(help="Seconds from one look to the next.")] = 1.0,
 ) -> None:
     """Load per worker, max/mean through time, hot keys and their fan-out, rows and seconds of a stream's batches."""
     require_number("every", every, "seconds from 0.1 to 3600", 0.1, 3600.0)
     require_integer("port", port, 0, 65_535)
     names_in(folder)
+    if web + once + json_ > 1:
+        raise InputError("web: only one of --web, --once and --json can be given")
+    if json_:
+        records = {name: [json.loads(each.to_json()) for each in found] for name, found in _latest(folder).items()}
+        print(json.dumps(records))
+        return
     if web:
         serve(folder, port, every)
         return

@@ -75,8 +75,9 @@ const show = (found) => {
 };
 const look = async () => {
   try {
-    show(await (await fetch("records.json")).json());
-    document.getElementById("state").textContent = "";
+    const answer = await fetch("records.json");
+    if (answer.ok) show(await answer.json());
+    document.getElementById("state").textContent = answer.ok ? "" : "the checkpoint is gone; this was there last";
   } catch (error) {
     document.getElementById("state").textContent = "unskew top has ended; what you see is the last state";
   }
@@ -110,7 +111,10 @@ class _Handler(BaseHTTPRequestHandler):
         if self.path in ("/", "/index.html"):
             self._answer("text/html; charset=utf-8", _page(self._folder, self._every))
         elif self.path == "/records.json":
-            self._answer("application/json", _records(self._folder))
+            try:
+                self._answer("application/json", _records(self._folder))
+            except InputError as error:  # the checkpoint is gone
+                self.send_error(HTTPStatus.GONE, str(error))
         else:
             self.send_error(HTTPStatus.NOT_FOUND)
 

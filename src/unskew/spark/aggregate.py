@@ -20,7 +20,7 @@ from unskew.spark.mapping import map_in_arrow
 from unskew.spark.phases import Phases, refuse_our_names
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
-from unskew.spark.streaming.aggregate import aggregate_stream, require_no_ttl
+from unskew.spark.streaming.aggregate import aggregate_stream, refuse_stream_options
 from unskew.spark.windows import WINDOW, checked_windows
 
 
@@ -40,6 +40,7 @@ def aggregate(
     slide: str | None = None,
     watermark: str | None = None,
     ttl: str | None = None,
+    output_mode: str | None = None,
 ) -> DataFrame:
     """One row per key: the key columns, and a column for each aggregate under its name. Like ``groupBy(keys).agg``.
 
@@ -63,13 +64,18 @@ def aggregate(
         rows that come after that are dropped. They are arguments, since Spark lets a stream have one watermark only.
     ttl
         On a stream without windows: forget a key that had no rows for so long, such as "1 day".
+    output_mode
+        On a stream whose states Python merges (see the notes): the output mode of the query. "append" puts out a window
+        when it is over, "update" all that a micro-batch changed. Left out, it is "append" where there is a watermark;
+        without one, "update" is the only one.
 
     Notes
     -----
     On a stream, a worker aggregates its rows of a micro-batch, and Spark's state store holds one state per key. Count,
     Sum, Min, Max, Mean, Variance and StdDev are merged by Spark's own streaming aggregation, in every output mode. The
-    others are merged in Python by ``transformWithState``, which needs the state store of RocksDB, and knows update and
-    append only.
+    others are merged in Python by ``transformWithState``, which needs the state store of RocksDB. Spark does not notice
+    there if the query has another output mode than `output_mode` says; the results would then be taken for what they
+    are not.
 
     Examples
     --------
@@ -90,8 +96,8 @@ def aggregate(
     windows = checked_windows(df, aggregates, time, window, slide, watermark)
     if df.isStreaming:
         route = Route(df, keys, workers, scheme, mode, plan, deal, sample)
-        return aggregate_stream(route, names, used, aggregates, windows, ttl)
-    require_no_ttl(ttl)
+        return aggregate_stream(route, names, used, aggregates, windows, ttl, output_mode)
+    refuse_stream_options(ttl, output_mode)
     if windows is not None:  # of a batch, a window is one more key
         df, names = windows.added_to(df), [WINDOW, *names]
     route = Route(df, names, workers, scheme, mode, plan, deal, sample)

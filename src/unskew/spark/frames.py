@@ -27,8 +27,8 @@ def require_batch(df: Any) -> None:
     require_frame(df)
     if df.isStreaming:
         raise InputError(
-            "df: is a stream, whose keys cannot be counted beforehand; route it with plan=Adaptive(the query's "
-            "checkpointLocation), which it does not know by itself, or with the plan of a batch"
+            "df: is a stream, whose keys cannot be counted beforehand; give plan=Adaptive(the query's "
+            "checkpointLocation), or the plan of a batch"
         )
 
 

@@ -107,6 +107,8 @@ def _say_nothing(request: Any, address: Any) -> None:
 def _end(gateway: Any) -> None:
     """End the process of Spark, which cleans up and ends by itself when its standard input does."""
     process = gateway.proc
+    # else py4j may ask a dead Java to free an object, and print an error
+    gateway._gateway_client.is_connected = False
     process.stdin.close()
     try:
         process.wait(GRACE)

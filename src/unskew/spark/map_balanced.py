@@ -156,7 +156,9 @@ def _on_stream(
         if is_connect(df):
             raise InputError("checkpoint: on Spark Connect tasks do not know their micro-batch; leave it out")
         key = described_keys(df, list(cost.cost_key))
-        files = CostFiles(SideFolder(checkpoint, COSTS).root, key, workers)
+        folder = SideFolder(checkpoint, COSTS)
+        folder.make()
+        files = CostFiles(folder.root, key, workers)
         files.warn_of_other_keys()
         placed = place_by_learned_cost(df, cost, workers, files)
         keyed = cost.with_key_id(placed, free_name(placed, KEY))

@@ -28,12 +28,11 @@ from unskew.spark.plan_column import salt_of, with_joined_salt
 from unskew.spark.planning import name_and_parameters, plan_for, require_plan_of, require_same_workers
 from unskew.spark.retries import warn_without_retry_net
 from unskew.spark.streaming.adaptive import (
-    ID,
     Adaptive,
     AdaptiveRoute,
     record_online,
     with_adaptive_salt,
-    with_salt_and_id,
+    with_salt_to_tell,
 )
 from unskew.spark.streaming.router_files import RouterFiles
 from unskew.spark.streaming.tally import work_and_tell
@@ -134,9 +133,9 @@ class Route:
         schema: StructType | str,
         needed: Sequence[str] | None,
     ) -> DataFrame:
-        salt, id_column = free_name(self.df, SALT), free_name(self.df, ID)
-        tallied = with_salt_and_id(self._dealing.df, self._adaptive_route(salt), adaptive, id_column)
-        salted = tallied.df if needed is None else tallied.df.select(*map(column, needed), salt, id_column)
+        salt = free_name(self.df, SALT)
+        tallied = with_salt_to_tell(self._dealing.df, self._adaptive_route(salt), adaptive)
+        salted = tallied.df if needed is None else tallied.df.select(*map(column, needed), salt)
         placed = self._shuffle(salted, column(salt)).drop(salt, *self._dealing.added)
         return work_and_tell(tallied._replace(df=placed), function, schema, key_names(self.keys), self.workers)
 
@@ -276,7 +275,10 @@ class Route:
 
     def _check_plan(self, plan: Plan) -> None:
         if not isinstance(plan, Plan):
-            raise InputTypeError(f"plan: must be a Plan, such as Plan.load('plan.json'), not {type(plan).__name__}")
+            raise InputTypeError(
+                "plan: must be a Plan, such as Plan.load('plan.json'), or for a stream Adaptive(checkpoint), not "
+                f"{plan.__name__ if isinstance(plan, type) else type(plan).__name__}"
+            )
         if self.mode == ONLINE:
             raise InputError("mode: a plan is given, so it must be 'auto' or 'planned', not 'online'")
         require_same_workers("plan", plan.workers, self.workers)

@@ -45,7 +45,8 @@ def repartition(
         rows of its task only, and routes them in the order in which they come. Only key ids travel to Python and only
         salts come back; executors need unskew. "auto": planned if the scheme can be, else online, as with a `Feedback`.
     plan
-        A plan made before, by `plan_for` or ``Plan.load``. Then nothing is counted, and nothing runs now.
+        A plan made before, by `plan_for` or ``Plan.load``. Then nothing is counted, and nothing runs now. For a stream
+        also ``Adaptive(checkpoint)``: a plan that is made anew after each micro-batch.
     deal
         How the rows of a hot key are dealt over its workers. "content": by hash of all columns but the keys. The name
         of a column: by its hash. "position": by the number of the row in its task, which is always even; but see the

@@ -24,7 +24,8 @@ UNITS = {
     "week": 604_800_000_000,
 }
 LONGEST = 3_652_500 * UNITS["day"]  # later than the year 9999 is no timestamp
-PART = re.compile(r"(\d+)\s+([a-z]+?)s?(?=\s|$)\s*")
+PART = re.compile(r"(\d+)\s+([a-z]+?)s?(?=\s|$)\s*", re.ASCII)
+WATERMARK = "spark.watermarkDelayMs"  # Spark's mark in the metadata of a column
 
 
 class Windows(NamedTuple):
@@ -87,7 +88,21 @@ def checked_windows(
         raise InputError(f"slide: must not be longer than the window, {window}, not {slide!r}")
     if watermark is not None:
         microseconds("watermark", watermark, least=0)
+        _check_watermark(df, time)
     return Windows(time, window, window if slide is None else slide, watermark)
+
+
+def _check_watermark(df: DataFrame, time: str) -> None:
+    """InputError where Spark would refuse one more watermark, or one on this column, when the query starts."""
+    if not df.isStreaming:
+        return
+    if isinstance(df.schema[time].dataType, TimestampNTZType):
+        raise InputError(f"time: {time!r} must be a timestamp where there is a watermark, not timestamp_ntz; cast it")
+    marked = [field.name for field in df.schema if WATERMARK in (field.metadata or {})]
+    if marked:
+        raise InputError(
+            f"watermark: df has one already, on {marked[0]!r}, and a stream can have one only; leave out withWatermark"
+        )
 
 
 def microseconds(name: str, text: str, least: int = 1) -> int:
@@ -99,6 +114,8 @@ def microseconds(name: str, text: str, least: int = 1) -> int:
             length = sum(int(number) * UNITS[unit] for number, unit in parts)
             if least <= length <= LONGEST:
                 return length
+    units = ", ".join(f"{unit}s" for unit in UNITS)
     raise InputError(
-        f"{name}: must be a time such as '10 minutes' or '1 hour 30 minutes', up to 10,000 years, not {text!r}"
+        f"{name}: must be a time such as '10 minutes' or '1 hour 30 minutes', up to 10,000 years, in {units}; not "
+        f"{text!r}"
     )

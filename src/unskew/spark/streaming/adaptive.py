@@ -74,7 +74,7 @@ class Adaptive:
         require_number("alpha", self.alpha, "a number from 0 to 1", 0.0, 1.0)
         require_integer("keep", self.keep, 1, 1_000_000)
         if not isinstance(self.name, str) or not self.name.isidentifier():
-            raise InputTypeError(f"name: must be letters, digits and underscores, not {self.name!r}")
+            raise InputTypeError(f"name: must be letters, digits and underscores, no digit first, not {self.name!r}")
         self.folder()
 
     def folder(self) -> SideFolder:
@@ -107,15 +107,14 @@ def with_adaptive_salt(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) 
     return _observe(planned, metrics, route)
 
 
-def with_salt_and_id(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive, id_column: str) -> Tallied:
-    """The same for rows that workers will tell of, with the key id as one more column."""
+def with_salt_to_tell(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -> Tallied:
+    """The same for rows that workers will tell of."""
 
     def read(metrics: Any, plans: Mapping[int, Plan]) -> Seen:
         return seen_by_workers(metrics, route.workers, route.most, plans)
 
     planned, metrics = _planned(df, route, adaptive, read)
-    with_id = planned.df.drop(planned.hot).withColumn(id_column, key_id(*key_columns(df, list(route.keys))))
-    return Tallied(with_id, metrics, planned.version)
+    return Tallied(planned.df.drop(planned.hot), metrics, planned.version)
 
 
 def _planned(
@@ -178,6 +177,7 @@ def record_online(
 ) -> DataFrame:
     """`df`, whose rows live routers gave a salt, with the load of the workers recorded after each micro-batch."""
     folder = adaptive.folder()
+    folder.make()
     metrics = f"{METRICS}{folder.address}"
     listen(df.sparkSession, metrics, OnlineRecords(Recording(folder, scheme, workers, adaptive.keep)))
     worker = partition_of(workers, *key_columns(df, list(keys)), salt)

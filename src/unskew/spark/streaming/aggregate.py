@@ -8,6 +8,7 @@ A watermark is defined after the first phase, on the latest time that a row of t
 what it would be without that phase, to the microsecond.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 
@@ -23,7 +24,7 @@ from unskew.spark.mapping import Batches, nullable, result_schema
 from unskew.spark.phases import Phases, refuse_our_names
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
-from unskew.spark.streaming.merging import BUCKET, bucket_of, merge_in_python, require_state_store
+from unskew.spark.streaming.merging import BUCKET, bucket_of, merge_in_python, output_mode_of, require_state_store
 from unskew.spark.streaming.moments import finished_moments, merged_moments, with_exact_moments
 from unskew.spark.streaming.same_states import require_same_states
 from unskew.spark.windows import PANE, TIME, Windows, microseconds
@@ -46,6 +47,7 @@ def aggregate_stream(
     aggregates: Mapping[str, Aggregate],
     windows: Windows | None,
     ttl: str | None,
+    output_mode: str | None,
 ) -> DataFrame:
     """The aggregates of a stream, whose rows go the way of `route`."""
     if ttl is not None:
@@ -54,8 +56,11 @@ def aggregate_stream(
             raise InputError("ttl: is for streams without windows; windows end by their watermark")
     refuse_our_names("aggregates", [*used, *aggregates])
     native = ttl is None and all(type(each) in NATIVE for each in aggregates.values())
+    mode = None if native else output_mode_of(output_mode, windows)
     if not native:
         require_state_store(route.df.sparkSession)
+    elif output_mode is not None:
+        raise InputError("output_mode: is for states that Python merges; here Spark goes by the query's own outputMode")
     if isinstance(route.plan, Adaptive):
         described, merged_by = [*map(_described, aggregates.values())], "spark" if native else "python"
         states = {"aggregates": described, "merged_by": merged_by, "ttl": ttl is not None}
@@ -74,9 +79,9 @@ def aggregate_stream(
     def first_phase(work: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
         return route.work(work, nullable(result_schema(df, schema)), needed)  # so states are the same with any plan
 
-    if not native:
+    if mode is not None:
         pane = None if windows is None else PANE
-        return merge_in_python(first_phase, phases, names, pane, windows, ttl)
+        return merge_in_python(first_phase, phases, names, pane, windows, ttl, mode)
     partials = first_phase(*with_exact_moments(phases))
     groups = list(map(column, names))
     if windows is not None:
@@ -95,13 +100,15 @@ def aggregate_stream(
 
 
 def _described(aggregate: Aggregate) -> str:
-    """What a state depends on. Other classes than ours may print as anything, such as their address in memory."""
-    return (
-        repr(aggregate) if is_dataclass(aggregate) else f"{type(aggregate).__name__} of {', '.join(aggregate.columns)}"
-    )
+    """What a state depends on, the same in every process: without addresses in memory."""
+    if is_dataclass(aggregate):
+        return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(aggregate))
+    return f"{type(aggregate).__name__} of {', '.join(aggregate.columns)}"
 
 
-def require_no_ttl(ttl: str | None) -> None:
-    """InputError where a batch is given what only the state of a stream has."""
+def refuse_stream_options(ttl: str | None, output_mode: str | None) -> None:
+    """InputError where a batch is given what only a stream has."""
     if ttl is not None:
         raise InputError("ttl: is for streams, which have a state to forget; leave it out for a batch")
+    if output_mode is not None:
+        raise InputError("output_mode: is for streams; leave it out for a batch")

@@ -164,6 +164,7 @@ class Listener(StreamingQueryListener):  # type: ignore[misc]
             loop = self.loops.get(name)
             if loop is None:
                 continue
+            _heard.setdefault(str(event.progress.id), set()).add(name)
             try:
                 loop.take(event.progress, metrics)
             except Exception as error:
@@ -179,6 +180,7 @@ class Listener(StreamingQueryListener):  # type: ignore[misc]
         pass
 
 
+_heard: dict[str, set[str]] = {}  # names of metrics by the query's id: Spark forgets them when a query is idle
 _listeners: "WeakKeyDictionary[SparkSession, Listener]" = WeakKeyDictionary()
 
 
@@ -189,6 +191,11 @@ def listen(spark: SparkSession, name: str, loop: Taker) -> None:
         listener = _listeners[spark] = Listener()
         spark.streams.addListener(listener)
     listener.loops[name] = loop
+
+
+def heard_of(query: str) -> set[str]:
+    """The names of the metrics that the query with this id told of, if it is one of ours."""
+    return _heard.get(query, set())
 
 
 def _stem(name: str) -> str:

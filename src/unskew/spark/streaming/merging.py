@@ -6,8 +6,8 @@ table of states in the store, by window where there are windows. All buckets of 
 once.
 
 Which windows are over is for Spark to say, as for its own aggregates. So there is a row for each window of a table, and
-Spark drops those of windows that are over, before Python sees them. The table itself travels in the row of its last
-window, the last one to be over.
+Spark drops those of windows that are over, before Python sees them. The table itself is in the row of its latest
+window, which is dropped last.
 
 A key that is too old is forgotten when its bucket gets rows: not by a timer, for which Spark would run batches without
 rows all the time.
@@ -41,6 +41,7 @@ GROUPS, BUCKETS = 32, 8  # groups, and buckets of each
 BUCKET, START, TOUCHED = f"{OURS}bucket", f"{OURS}start", f"{OURS}touched"
 GROUP, TIME, CHUNK, OPEN, NOW = "group", "time", "chunk", "open", "now"  # Spark renames what begins with an underscore
 TIMELESS, TIMED = f"{GROUP} int, {CHUNK} binary", f"{GROUP} int, {CHUNK} binary, {TIME} timestamp"
+APPEND, UPDATE = "append", "update"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKS = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 
@@ -56,6 +57,18 @@ def require_state_store(spark: SparkSession) -> None:
         raise InputError("protobuf: transformWithState needs it; pip install 'unskew[spark]'")
 
 
+def output_mode_of(asked: str | None, windows: Windows | None) -> str:
+    """The output mode that a query of such states must have."""
+    ends = windows is not None and windows.watermark is not None
+    if asked is None:
+        return APPEND if ends else UPDATE
+    allowed = [APPEND, UPDATE] if ends else [UPDATE]
+    if asked not in allowed:
+        hint = "" if ends else ", since append needs windows and a watermark"
+        raise InputError(f"output_mode: must be {' or '.join(map(repr, allowed))} here{hint}, not {asked!r}")
+    return asked
+
+
 def bucket_of(columns: Sequence[Column]) -> Column:
     """The bucket of a key, a number from 0 on."""
     return F.pmod(F.hash(*columns), F.lit(GROUPS * BUCKETS))
@@ -68,18 +81,20 @@ def merge_in_python(
     pane: str | None,
     windows: Windows | None,
     ttl: str | None,
+    mode: str,
 ) -> DataFrame:
-    """The results of a stream. `place` runs a function of the rows of a worker; `phases` are those of its rows, with
-    the bucket, and the pane and its latest time where there are windows, as keys and as the last aggregate."""
+    """The results of a stream, in this output mode. `place` runs a function of the rows of a worker; `phases` are those
+    of its rows, with the bucket, and the pane and its latest time where there are windows, as keys and as the last
+    aggregate."""
     chunks = place(_in_chunks(phases, pane), TIMELESS if windows is None else TIMED)
     if windows is not None:
         chunks = _in_rows_per_window(chunks, windows)
     if ttl is not None:  # the time of the micro-batch, which is the same if it runs again
         chunks = chunks.withColumn(NOW, F.unix_millis(F.current_timestamp()))
     ends = windows is not None and windows.watermark is not None
-    processor = Merging(phases, list(names), pane, windows, ttl)
+    processor = Merging(phases, list(names), pane, windows, ttl, mode)
     finished = chunks.groupBy(GROUP).transformWithStateInPandas(
-        processor, f"{CHUNK} binary", *(("Append", "EventTime") if ends else ("Update", "None"))
+        processor, f"{CHUNK} binary", mode, "EventTime" if ends else "None"
     )
     result = processor.result_schema
     return map_in_arrow(finished, _out_of_chunks(arrow_schema(result)), result)
@@ -98,7 +113,7 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
     """Merges the tables of states that workers made into those of the state store."""
 
     def __init__(
-        self, phases: Phases, names: list[str], pane: str | None, windows: Windows | None, ttl: str | None
+        self, phases: Phases, names: list[str], pane: str | None, windows: Windows | None, ttl: str | None, mode: str
     ) -> None:
         aggregates = [*phases.results.items()]
         if windows is not None:
@@ -106,6 +121,7 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
         self._results = [name for name, _ in aggregates]
         self._kinds = phases.kinds[: len(aggregates)]
         self._names, self._pane, self._ends = names, pane, windows is not None and windows.watermark is not None
+        self._updates = mode == UPDATE
         self._keys = [*names, BUCKET] + ([START] if pane else [])
         self._merged: list[Aggregate] = [each for _, each in aggregates]
         self._ttl = None if ttl is None else microseconds("ttl", ttl) // 1000
@@ -138,19 +154,19 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
         if self._ends:  # have Spark call when the windows end
             for start in np.unique(new[START].to_numpy()).tolist():
                 self._handle.registerTimer(-(-(start + self._window) // 1000))
-        else:
+        if self._updates:
             yield from self._finished(states, changed)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: N802, N803
         due = expiredTimerInfo.getExpiryTimeInMs() * 1000 - self._window
         over = [place for place in self._states.keys() if place[0] <= due]  # noqa: SIM118  (not a dict)
-        if not over:
-            return
-        states = States(self._keys, self._merged)
-        states.merge(pa.concat_tables([_table(self._states.getValue(place)[0]) for place in over]))
+        tables = [] if self._updates else [_table(self._states.getValue(place)[0]) for place in over]
         for place in over:
             self._states.removeKey(place)
-        yield from self._finished(states, len(states))
+        if tables:
+            states = States(self._keys, self._merged)
+            states.merge(pa.concat_tables(tables))
+            yield from self._finished(states, len(states))
 
     def close(self) -> None:
         pass

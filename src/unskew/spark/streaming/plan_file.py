@@ -24,7 +24,7 @@ from unskew.spark.plan_column import CELLS_PER_GROUP, entry_of, is_hot, salt_at,
 from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
-ENTRY, HOT = "__unskew_entry", "__unskew_hot"
+TABLE, ENTRY, HOT = "__unskew_table", "__unskew_entry", "__unskew_hot"
 NO_PLAN = -1  # the version that is told by a batch that could not read its plan
 SCHEMA = "version bigint, displacements array<int>, entries array<bigint>, places array<int>"
 READING = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
@@ -74,9 +74,10 @@ def with_planned_salt(
 ) -> Planned:
     """`df` with the salt by the plan that its micro-batch finds in the folder.
 
-    Spark plans each use of the subquery anew in each batch, which takes some 10 ms, so there are only three here (the
-    entry is a column of its own), and one where the version is told. Reading happens once: Spark sees that they are
-    the same. Without a plan every look-up gives null, and the salt is 0.
+    Spark plans each use of the subquery anew in each batch, which takes some 5 ms. So the plan is a column of its own,
+    used several times, which is no row's data: it stays a constant in the compiled code. One more use is where the
+    version is told. Reading happens once: Spark sees that they are the same. Without a plan every look-up gives null,
+    and the salt is 0.
     """
     try:
         texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME), wholetext=True)
@@ -90,9 +91,10 @@ def with_planned_salt(
     whole = F.crc32(body.cast("binary")).cast("string") == F.substring_index("value", " ", 1)
     found = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan"))
     plan = found.select(F.when(F.col("plan.version").isNotNull(), F.col("plan"))).scalar()  # no version: not ours
-    entry, hot = (free_name(df, name) for name in (ENTRY, HOT))
-    entries = entry_of(columns, plan.getField("displacements"), plan.getField("entries"), cells)
-    looked_up = df.withColumn(entry, entries)
-    found_salt = F.coalesce(salt_at(columns, column(entry), turn, plan.getField("places")), F.lit(0))
-    salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(entry)
+    table, entry, hot = (free_name(df, name) for name in (TABLE, ENTRY, HOT))
+    with_plan = df.withColumn(table, plan)
+    entries = entry_of(columns, column(table)["displacements"], column(table)["entries"], cells)
+    looked_up = with_plan.withColumn(entry, entries)
+    found_salt = F.coalesce(salt_at(columns, column(entry), turn, column(table)["places"]), F.lit(0))
+    salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(table, entry)
     return Planned(salted, hot, F.coalesce(plan.getField("version"), F.lit(NO_PLAN)))

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from unskew.errors import InputError
 from unskew.spark.streaming.adaptive import Adaptive
+from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.windows import Windows
 
 STATES = "states.json"
@@ -27,15 +28,26 @@ def require_same_states(
         **others,
     }
     folder = adaptive.folder()
-    before = folder.read(STATES)
-    try:
-        same = before is None or json.loads(before) == states
-    except ValueError:
-        same = True  # damaged, so Spark has to find out itself
-    if not same and folder.has_begun():
-        raise InputError(
-            f"checkpoint: {folder.root} holds the states of {before}, not of {json.dumps(states)}; go on with the same "
-            "key types, aggregates and windows, with or without ttl as before, or start anew with another checkpoint. "
-            "The scheme, the number of workers, the watermark and the names of results may change"
-        )
+    if folder.has_begun():
+        _check(folder, adaptive.name, folder.read(STATES), states)
     folder.write(STATES, json.dumps(states))
+
+
+def _check(folder: SideFolder, name: str, before: str | None, states: dict[str, Any]) -> None:
+    named = folder.siblings_with(STATES) if before is None else []
+    if named:
+        raise InputError(
+            f"checkpoint: {folder.root} holds the states of an Adaptive called {named[0]!r}, not {name!r}; go on with "
+            f"name={named[0]!r}, or start anew with another checkpoint"
+        )
+    try:
+        known = dict(json.loads(before or "{}"))
+    except (TypeError, ValueError):
+        return  # damaged, so Spark has to find out itself
+    for field in {**known, **states}:
+        if known and known.get(field) != states.get(field):
+            raise InputError(
+                f"checkpoint: {folder.root} holds states whose {field!r} is {json.dumps(known.get(field))}, not "
+                f"{json.dumps(states.get(field))}; go on with that, or start anew with another checkpoint. The scheme, "
+                "the number of workers, the watermark and the names of results may change"
+            )

@@ -31,7 +31,7 @@ class Seen(NamedTuple):
 
 def seen_in_load(metrics: Any, workers: int) -> Seen:
     """A micro-batch of which the rows per worker were observed, and nothing else."""
-    if not has_counters(metrics["load"], workers):
+    if "load" not in metrics or not has_counters(metrics["load"], workers):  # of a query before this one, heard late
         return Seen(0, None)
     return Seen(metrics["rows"], load_in(metrics["load"], workers))
 
@@ -49,8 +49,10 @@ def count_cold_and_hot(number: Column, workers: int) -> Column:
 
 def seen_in_rows(metrics: Any, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
     """A micro-batch whose rows were observed, and its `most` frequent keys; `plans` are known by their version."""
+    if "counters" not in metrics:  # a query before this one may be heard of late
+        return Seen(0, None)
     rows, counters = metrics["rows"], metrics["counters"]
-    if not rows or not has_counters(counters, 2 * workers):  # a query before this one may be heard of late
+    if not rows or not has_counters(counters, 2 * workers):
         return Seen(0, None)
     version, load, found = int(metrics["version"]), None, frequencies_of(metrics["top"], rows, most)
     counted = load_in(counters, 2 * workers)

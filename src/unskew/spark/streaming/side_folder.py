@@ -1,5 +1,7 @@
 """The side folder: small files of ours beside a query's checkpoint, on any file system that Arrow knows."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -70,13 +72,24 @@ class SideFolder:
 
     def write_bytes(self, name: str, data: bytes) -> None:
         path = f"{self._path}/{name}"
-        try:
+        with self._refusing():
+            self._files.create_dir(str(Path(path).parent), recursive=True)
             self._write(path, data)
+
+    def make(self) -> None:
+        """Make the folder, or find out that it cannot be."""
+        with self._refusing():
+            self._files.create_dir(self._path, recursive=True)
+
+    @contextmanager
+    def _refusing(self) -> Iterator[None]:
+        """InputError where something cannot be written."""
+        try:
+            yield
         except OSError as error:
             raise InputError(f"checkpoint: {self.root} must be a folder that can be written; {error}") from None
 
     def _write(self, path: str, data: bytes) -> None:
-        self._files.create_dir(str(Path(path).parent), recursive=True)
         if isinstance(self._files, fs.LocalFileSystem):
             with whole_file(Path(path)) as unfinished:
                 unfinished.write_bytes(data)
@@ -92,6 +105,13 @@ class SideFolder:
         """Whether a query has run from this checkpoint."""
         offsets = fs.FileSelector(f"{self._checkpoint}/offsets", allow_not_found=True)
         return bool(self._files.get_file_info(offsets))
+
+    def siblings_with(self, name: str) -> list[str]:
+        """The names of other side folders of the checkpoint that have a text called `name`."""
+        parent = str(Path(self._path).parent)
+        found = self._files.get_file_info(fs.FileSelector(parent, allow_not_found=True))
+        names = sorted(each.base_name for each in found if each.type == fs.FileType.Directory)
+        return [each for each in names if f"{parent}/{each}" != self._path and self._read(f"{parent}/{each}/{name}")]
 
     def names(self, folder: str) -> list[str]:
         """The names of the texts in a folder inside this one."""

@@ -1,12 +1,11 @@
 """What workers tell of the keys of a micro-batch, where a function in Python goes through their rows anyway.
 
-To observe each row inside Spark costs more than to route it (see docs/streaming.md). Here a row carries its key id to
-its worker. The worker's task counts ids beside its work, and tells in one row at the end how many rows it had, and
-which keys are a noticeable part of them. So loads are exact, and a count lacks only rows on workers where the key is
-rare.
+To observe each row inside Spark costs more than to route it (see docs/streaming.md). Here a worker's task gets the key
+id of each row. It counts ids beside its work, and tells in one row at the end how many rows it had, and which keys are
+a noticeable part of them. So loads are exact, and a count lacks only rows on workers where the key is rare.
 
-The driver knows from it where rows would be if every key were at home: those of a worker are, but for rows of listed
-keys whose home is elsewhere, since a plan moves only keys that are frequent.
+From this the driver computes where rows would be if every key were at home. A plan moves frequent keys only, and these
+are listed. So all rows of a worker are at home, except those of listed keys whose home is elsewhere.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,13 +24,15 @@ from unskew.frequencies import Frequencies
 from unskew.hashing import candidates_of
 from unskew.plan import Plan
 from unskew.spark.counting import are_known
-from unskew.spark.keys import shown_key
+from unskew.spark.frames import free_name
+from unskew.spark.keys import key_columns, key_id, shown_key
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
 from unskew.spark.streaming.plan_file import NO_PLAN
 from unskew.spark.streaming.seen import Seen, names_in
 from unskew.spark.telling import DONE, and_tell, with_done, without_done
 from unskew.spark.worker_counts import MOST_COUNTERS, as_bytes
 
+ID = "__unskew_id"
 TOLD = "told"  # the metric: what each worker told
 # A worker's rows are thought of as so many equal parts: 10 per worker of the query, and at least 160. A key that has
 # more than one part is listed: less cannot be hot, however many workers it is dealt over.
@@ -45,7 +46,7 @@ Pairs = npt.NDArray[np.int64]  # [keys, 2] key ids, and how many rows each has
 class Tallied(NamedTuple):
     """Rows whose workers are to tell of them."""
 
-    df: DataFrame  # the key id is the last column
+    df: DataFrame
     metrics: str  # by what name it is to be observed
     version: Column  # of the plan
 
@@ -59,6 +60,7 @@ def work_and_tell(
 ) -> DataFrame:
     """What the function makes of the rows of each worker, without their key ids. What workers tell is observed."""
     df, metrics, version = placed
+    df = df.withColumn(free_name(df, ID), key_id(*key_columns(df, keys)))  # behind the shuffle, which need not carry it
     key_type = nullable(StructType([StructField(str(i), df.schema[name].dataType) for i, name in enumerate(keys)]))
     named_type = StructType([StructField("id", LongType()), StructField("key", key_type)])
     fields = {"rows": LongType(), "pairs": BinaryType(), "named": ArrayType(named_type)}
@@ -83,9 +85,11 @@ def work_and_tell(
 
 def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
     """A micro-batch of which the workers told, and its `most` frequent keys; `plans` are known by their version."""
+    if TOLD not in metrics:  # a query before this one may be heard of late
+        return Seen(0, None)
     told = {row["worker"]: row for row in metrics[TOLD] or []}  # each once, also if its task was retried
     first = next(iter(told.values()), None)
-    if first is None or first["workers"] != workers:  # a query before this one may be heard of late
+    if first is None or first["workers"] != workers:
         return Seen(0, None)
     rows, version = sum(row["rows"] for row in told.values()), int(first["version"])
     pairs = {worker: _pairs_in(row["pairs"]) for worker, row in told.items()}
@@ -99,9 +103,9 @@ def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, P
             load[worker] = row["rows"]
         if version == NO_PLAN or (version in plans and plans[version].cold_salt == 0):
             home_load = _home_load(load, pairs)
-    found = Frequencies(ids[order].view(np.uint64), counts[order], rows, home_load=home_load)
+    frequencies = Frequencies(ids[order].view(np.uint64), counts[order], rows, home_load=home_load)
     names = names_in([each for row in told.values() for each in row["names"] or []])
-    return Seen(rows, load, version, found, names)
+    return Seen(rows, load, version, frequencies, names)
 
 
 class Tally:

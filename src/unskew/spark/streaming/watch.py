@@ -1,7 +1,6 @@
 """`watch`: how balanced the micro-batches of a running query are."""
 
 from io import StringIO
-from typing import Any
 
 from pyspark.sql.streaming import StreamingQuery
 from rich.console import Console, RenderableType
@@ -10,6 +9,7 @@ from unskew.batch_records import BATCHES, SIDE, BatchRecord
 from unskew.batch_screen import screen
 from unskew.errors import InputError, InputTypeError
 from unskew.spark.streaming.adaptive import METRICS
+from unskew.spark.streaming.loop import heard_of
 from unskew.spark.streaming.side_folder import SideFolder
 
 WIDTH = 100
@@ -65,11 +65,10 @@ def watch(query: StreamingQuery) -> Watch:
     >>> watched = watch(query)
     >>> query.stop()
     """
-    progress: Any = getattr(query, "lastProgress", None)
-    if not hasattr(query, "lastProgress"):
+    if not hasattr(query, "recentProgress"):
         raise InputTypeError(f"query: must be a StreamingQuery, not {type(query).__name__}")
-    observed = [] if progress is None else progress["observedMetrics"]
-    addresses = [name.removeprefix(METRICS) for name in observed if name.startswith(METRICS)]
+    found = [*heard_of(str(query.id)), *(name for each in query.recentProgress for name in each["observedMetrics"])]
+    addresses = [name.removeprefix(METRICS) for name in sorted({*found}) if name.startswith(METRICS)]
     if not addresses:
         raise InputError(
             "query: has no batch yet whose rows were routed with Adaptive; wait for the first, or route its rows with "
