@@ -27,6 +27,9 @@ SETTINGS = {
     "spark.sql.shuffle.partitions": "4",
     "spark.sql.streaming.pollingDelay": "500ms",  # queries that have nothing to do stay quiet
     PROVIDER: ROCKS,
+    # By default Spark keeps 100 pieces of compiled code, enough for one query. Side by side, queries would push each
+    # other's out, and each batch would be compiled anew.
+    "spark.sql.codegen.cache.maxEntries": "2000",
 }
 Keys = np.ndarray[Any, np.dtype[np.int64]]
 Seconds = dict[str, list[float]]  # of the batches of each query

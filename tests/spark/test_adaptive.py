@@ -14,10 +14,12 @@ from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, process, records, results, start, wait_until, words
 
 from unskew import Frequencies, PartialKey, Router, key_ids
+from unskew.aggregates import Count
 from unskew.errors import InputError
 from unskew.plan import HotKey, Plan
-from unskew.spark import Adaptive, add_salt, repartition, watch
+from unskew.spark import Adaptive, add_salt, aggregate, repartition, watch
 from unskew.spark.streaming.fading import FadingCounts
+from unskew.spark.streaming.merging import PROVIDER, ROCKS
 from unskew.spark.streaming.plan_file import cells_for, cut_to_fit, line_of, version_in, with_planned_salt
 from unskew.spark.streaming.router_files import RouterFiles
 from unskew.spark.streaming.side_folder import SideFolder
@@ -291,20 +293,28 @@ def test_rows_without_content_are_dealt_in_turn(spark: SparkSession, feed: Feed,
     assert found[1]["max_over_mean"] < 1.1
 
 
-@pytest.mark.parametrize("deal", ["content", "position"])
+@pytest.mark.parametrize("how", ["content", "position", "aggregate", "ttl"])
 def test_stages_are_compiled_once_and_not_anew_in_each_micro_batch(
-    spark: SparkSession, feed: Feed, tmp_path: Path, deal: str
+    spark: SparkSession, feed: Feed, tmp_path: Path, how: str
 ) -> None:
-    """A seed of ``rand`` in the code would be another one in each micro-batch."""
+    """A seed of ``rand``, or the time, in the code would be another one in each micro-batch."""
     checkpoint = tmp_path / "checkpoint"
-    query = start(repartition(feed.stream(), "word", W, plan=Adaptive(checkpoint), deal=deal), checkpoint)
+    stream, adaptive = feed.stream(), Adaptive(checkpoint)
+    before = spark.conf.get(PROVIDER)
+    spark.conf.set(PROVIDER, ROCKS)
+    if how in ("content", "position"):
+        query = start(repartition(stream, "word", W, plan=adaptive, deal=how), checkpoint)
+    else:
+        ttl = "1 day" if how == "ttl" else None
+        query = start(aggregate(stream, "word", {"n": Count()}, W, plan=adaptive, ttl=ttl), checkpoint, "update")
+    spark.conf.set(PROVIDER, before)
     compiled = spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
     process(query, feed, checkpoint, words(0, ROWS), words(1, ROWS))
-    before = compiled.getCount()
+    count = compiled.getCount()
     found = process(query, feed, checkpoint, words(2, ROWS))
     query.stop()
     assert found[-1]["max_over_mean"] < 1.1
-    assert compiled.getCount() == before
+    assert compiled.getCount() == count
 
 
 def test_however_counts_are_rounded_a_plan_can_be_made_of_them() -> None:

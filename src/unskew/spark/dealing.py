@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 
 from unskew.errors import InputError
-from unskew.spark.frames import column, columns_by_position, count_of, free_name, repeated
+from unskew.spark.frames import column, columns_by_position, count_of, free_name, outside_compiled_code, repeated
 from unskew.spark.keys import can_be_hashed
 
 CONTENT, POSITION = "content", "position"
@@ -49,10 +49,11 @@ def by_columns(df: DataFrame, columns: Sequence[Column]) -> Dealing:
 def by_position(df: DataFrame) -> Dealing:
     """Turns by the number of a row in its task. Hashed, since keys may come in a rhythm, such as every second row.
 
-    Spark numbers no rows of a stream. There a seeded generator draws the turns, row after row of a task.
+    Spark numbers no rows of a stream. There a seeded generator draws the turns, row after row of a task. Spark gives it
+    another seed in each micro-batch.
     """
     if df.isStreaming:
-        return Dealing(df, (_random_outside_compiled_code() * TURNS).cast("int"), by_position=True)
+        return Dealing(df, (outside_compiled_code(F.rand(seed=0)) * TURNS).cast("int"), by_position=True)
     return Dealing(df, _turn(F.xxhash64(F.monotonically_increasing_id())), by_position=True)
 
 
@@ -69,13 +70,3 @@ def _by_content(df: DataFrame, others: Sequence[int]) -> Dealing:
 def _turn(number: Column) -> Column:
     """The low bits of a bigint as an int, which is quicker to divide."""
     return number.bitwiseAND(F.lit(TURNS - 1)).cast("int")
-
-
-def _random_outside_compiled_code() -> Column:
-    """A random number from 0 to 1 per row.
-
-    Spark gives ``rand`` another seed in each micro-batch. The seed is part of the compiled code, so the whole stage
-    would be compiled anew each time. Spark does not compile what is inside ``zip_with``.
-    """
-    one = F.array(F.lit(0))  # anything, so that the function is called once
-    return F.zip_with(one, one, lambda _left, _right: F.rand(seed=0))[0]

@@ -74,6 +74,16 @@ def columns_by_position(df: DataFrame) -> list[Column]:
     return [together.getField(field.name) for field in fields]
 
 
+def outside_compiled_code(value: Column) -> Column:
+    """The same value, for one that differs from one micro-batch to the next, such as a time or a random number.
+
+    Else it is part of the compiled code, and Spark compiles the whole stage anew each time. It does not compile what is
+    inside ``zip_with``.
+    """
+    one = F.array(F.lit(0))  # anything, so that the function is called once
+    return F.zip_with(one, one, lambda _left, _right: value)[0]
+
+
 def setting(spark: SparkSession, name: str, *default: str) -> str:
     """A setting that is true or false, in whatever case it was written; with a default if it is not one of SQL's."""
     return str(spark.conf.get(name, *default)).lower()

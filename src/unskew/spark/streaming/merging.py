@@ -32,7 +32,7 @@ from unskew.aggregates import Aggregate, Max
 from unskew.aggregates.states import STATE, States, in_batches
 from unskew.errors import InputError
 from unskew.hashing import salt_for
-from unskew.spark.frames import column
+from unskew.spark.frames import column, outside_compiled_code
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow
 from unskew.spark.phases import OURS, Phases
 from unskew.spark.windows import WINDOW, Windows, microseconds
@@ -90,7 +90,7 @@ def merge_in_python(
     if windows is not None:
         chunks = _in_rows_per_window(chunks, windows)
     if ttl is not None:  # the time of the micro-batch, which is the same if it runs again
-        chunks = chunks.withColumn(NOW, F.unix_millis(F.current_timestamp()))
+        chunks = chunks.withColumn(NOW, outside_compiled_code(F.unix_millis(F.current_timestamp())))
     ends = windows is not None and windows.watermark is not None
     processor = Merging(phases, list(names), pane, windows, ttl, mode)
     finished = chunks.groupBy(GROUP).transformWithStateInPandas(
