@@ -1,5 +1,6 @@
 """What the workers of a micro-batch tell reaches the sources of the next: `Feedback` and `Conversation` on streams."""
 
+import json
 import sys
 import time
 from collections.abc import Iterator
@@ -13,11 +14,10 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, process, results, start, wait_until, words
 
-from unskew import Router, key_ids, make
+from unskew import InputError, Router, key_ids, make
 from unskew.aggregates import Count
 from unskew.schemes.posg import RUN
 from unskew.spark import Adaptive, Conversation, Feedback, aggregate, apply_split, repartition, watch
-from unskew.spark.conversation import NAME
 from unskew.spark.tasks import task_number
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
@@ -127,7 +127,8 @@ def test_posg_on_a_stream_is_what_it_is_from_run_to_run_and_goes_on_after_a_rest
         for table in some:
             feed.put(table)
             query.processAllAvailable()
-            found.append(routers_in(checkpoint, NAME, len(found))["0.npz"])
+            (file,) = checkpoint.glob(f"unskew/conversation/schemes/*/routers/{len(found)}/0.npz")
+            found.append(file.read_bytes())
         query.stop()
     for batch, state in enumerate(found):  # after the rows of the batch, as the run before it left the router
         router = Router(scheme) if expected[batch] is None else Router.from_bytes(scheme, expected[batch])
@@ -147,3 +148,51 @@ def test_the_loads_of_a_conversation_are_recorded(feed: Feed, tmp_path: Path) ->
     query.processAllAvailable()
     wait_until(lambda: "posg, online · 4 workers" in str(watch(query)))
     query.stop()
+
+
+def test_workers_know_their_numbers_behind_a_union_and_a_coalesce(
+    spark: SparkSession, feed: Feed, tmp_path: Path
+) -> None:
+    others, checkpoint = Feed(spark, tmp_path / "others", SCHEMA), tmp_path / "checkpoint"
+    talk = Conversation(make("posg", W, window=40))
+    here = talk.map(feed.stream(), "word", same, SCHEMA, "1", checkpoint=checkpoint, name="here")
+    there = Conversation(make("posg", W)).map(
+        feed.stream(), "word", same, SCHEMA, "1", checkpoint=checkpoint, name="there"
+    )
+    for each in (feed, others):
+        each.put(even(0))
+    query = start(others.stream().union(here).union(there).coalesce(2), checkpoint)
+    query.processAllAvailable()
+    query.stop()
+    for name in ("here", "there"):
+        told = {path.name for path in checkpoint.glob(f"unskew/{name}/schemes/*/told/0/*.json")}
+        assert told == {f"{worker}.json" for worker in range(W)}
+    batch = Conversation(make("posg", W))
+    both = feed.batch().union(batch.map(feed.batch(), "word", same, SCHEMA, "1"))
+    assert both.coalesce(1).count() == 4000
+    assert sum(batch.collect().rows) == 2000
+
+
+def test_with_more_workers_sources_and_workers_start_anew_together(
+    spark: SparkSession, feed: Feed, tmp_path: Path
+) -> None:
+    """Else a new worker, which has worked nothing yet, would get all rows."""
+    checkpoint = tmp_path / "checkpoint"
+    for workers, batches, in_all in ((2, 3, 3), (3, 5, 8)):
+        talk = Conversation(make("posg", workers, window=40, tolerance=0.5, count_idle=True))
+        query = start(talk.map(feed.stream(), "word", same, SCHEMA, "1", checkpoint=checkpoint), checkpoint)
+        for seed in range(batches):
+            feed.put(words(seed, 300))
+            query.processAllAvailable()
+        wait_until(lambda n=in_all: len([*checkpoint.glob("unskew/conversation/batches/*.json")]) == n)  # type: ignore[misc]
+        query.stop()
+    found = [json.loads(path.read_text())["load"] for path in sorted(checkpoint.glob("unskew/conversation/batches/*"))]
+    assert all(max(load) < 1.5 * sum(load) / len(load) for load in found), found
+
+
+def test_a_feedback_is_for_one_stream(feed: Feed, tmp_path: Path) -> None:
+    feedback = Feedback(make("cg", W))
+    for _ in range(2):
+        repartition(feed.stream(), "word", W, feedback, plan=Adaptive(tmp_path / "one"))
+    with pytest.raises(InputError, match=r"^scheme: this Feedback routes another stream already; make one for each"):
+        repartition(feed.stream(), "word", W, feedback, plan=Adaptive(tmp_path / "another"))

@@ -10,8 +10,7 @@ from unskew import Router, key_ids, make
 from unskew.contract import Scheme
 from unskew.schemes.posg import ROUND_ROBIN
 from unskew.spark.feedback import Feedback, _report_of
-from unskew.spark.messages import hear_messages
-from unskew.spark.streaming.half_files import HalfFiles
+from unskew.spark.streaming.half_files import HalfFiles, hear_messages
 from unskew.spark.streaming.router_files import RouterFiles
 from unskew.spark.streaming.told_files import KEPT, ToldFiles
 from unskew.states import to_bytes
@@ -117,20 +116,42 @@ def test_files_stay_few(batch: Batch, files: RouterFiles, scheme: Scheme, tmp_pa
             run_source(files, scheme, source)
         tell(files, busy(3, 1, 1, 1))
         seen.append(sum(path.is_file() for path in tmp_path.rglob("*")))
-    # of two batches the routers, the newcomer and what was told, and of ten what was gathered
-    assert max(seen) == seen[-1] == 2 * 3 + 2 * W + KEPT
+    # of three batches the routers and the newcomer, of two what was told, and of ten what was gathered
+    assert max(seen) == seen[-1] == 3 * 3 + 2 * W + KEPT
     names = {path.parent.name for path in tmp_path.rglob("told/*/*.json")}
     assert names == {str(batch.number), str(batch.number - 1)}
 
 
-def test_what_was_told_long_ago_is_not_heard(batch: Batch, files: RouterFiles, scheme: Scheme) -> None:
-    run_source(files, scheme)
+def test_what_was_told_long_ago_is_not_heard_and_taken_away(
+    batch: Batch, files: RouterFiles, scheme: Scheme, tmp_path: Path
+) -> None:
+    """Micro-batches in which nobody told anything do not count."""
+    run_source(files, scheme, source=1)
+    for batch.number in range(0, 20 * KEPT, 20):
+        tell(files, busy(3, 1, 1, 1))
+    batch.number += 1
+    heard = [busy(3, 1, 1, 1)] * KEPT
+    assert run_source(files, scheme, source=1) == expected(scheme, None, *heard, None)
     tell(files, busy(3, 1, 1, 1))
-    batch.number = KEPT + 1
-    assert run_source(files, scheme) == expected(scheme, None, None)
+    batch.number += 100
+    run_source(files, scheme)
+    assert len([*tmp_path.rglob("told/*")]) == KEPT
+    assert not [*tmp_path.rglob("told/0")]
 
 
-@pytest.mark.parametrize("text", ["{", "[1]", '"text"', '{"worker": 0}', '{"worker": 0, "rows": -1, "busy": 1.0}'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{",
+        "[1]",
+        '"text"',
+        '{"worker": 0}',
+        '{"worker": 0, "rows": -1, "busy": 1.0}',
+        '{"worker": 0, "rows": 1e999, "busy": 1.0}',
+        '{"worker": 0, "rows": 1000000000000000000000000, "busy": 1.0}',
+        "[" * 100_000,
+    ],
+)
 def test_damaged_files_are_left_out_with_a_warning(
     batch: Batch, files: RouterFiles, scheme: Scheme, tmp_path: Path, text: str
 ) -> None:
@@ -159,7 +180,7 @@ def test_another_number_of_workers_starts_anew_with_a_warning(
     batch.number = 1
     fewer = make("cg", 3)
     others = Feedback(fewer).router_files(str(tmp_path), "route")
-    with pytest.warns(UserWarning, match=r"^routers: source 0 starts empty, since its file is no state of it"):
+    with pytest.warns(UserWarning, match=r"^routers: the file of source 0 of micro-batch 0 is no state of it: "):
         found = run_source(others, fewer)
     assert found == expected(fewer, {w: row for w, row in busy(3, 1, 1, 1).items() if w < 3}, None)
 
@@ -169,25 +190,41 @@ def test_worker_halves_go_on_and_idle_time_counts(batch: Batch, tmp_path: Path) 
     halves = HalfFiles(ToldFiles(str(tmp_path), "conversation", 2, hear_messages))
     assert halves.start(scheme, 0) == (None, 0.0, 1)
     half = WorkerHalf(scheme, 1, 3)
-    half.execute(IDS[:5], np.ones(5))
-    for worker, seconds, idle in ((0, 5.0, 0.0), (1, 2.0, 0.5)):
-        done = {"worker": worker, "rows": 5, "seconds": seconds, "idle": idle, "sources": 3, "messages": []}
-        halves.keep(worker, {**done, "half": half.to_bytes()})
+    for batch.number in range(2):
+        half.execute(IDS[:5], np.ones(5))
+        for worker, seconds in ((0, 5.0), (1, 2.0)):
+            done = {"worker": worker, "rows": 5, "seconds": seconds + batch.number, "sources": 3, "messages": []}
+            halves.keep(worker, {**done, "half": half.to_bytes()})
     batch.number = 3
     assert halves.start(scheme, 0) == (half.to_bytes(), 0.0, 3)
-    assert halves.start(scheme, 1) == (half.to_bytes(), 3.5, 3)
-    path = tmp_path / "unskew/conversation/halves/0/1.json"
+    assert halves.start(scheme, 1) == (half.to_bytes(), 3.0, 3)
+    path = tmp_path / "unskew/conversation/halves/1/1.json"
+    once = WorkerHalf(scheme, 1, 3)
+    once.execute(IDS[:5], np.ones(5))
     for wrong in ("{", "[]", json.dumps({**json.loads(path.read_text()), "half": "AAAA"})):
         path.write_text(wrong)
-        with pytest.warns(UserWarning, match=r"^halves: worker 1 starts empty, since its file is no state of it"):
-            assert halves.start(scheme, 1) == (None, 0.0, 1)
+        with pytest.warns(UserWarning, match=r"^halves: the file of worker 1 of micro-batch 1 is no state of it: "):
+            assert halves.start(scheme, 1) == (once.to_bytes(), 3.0, 3)  # goes on from the batch before
+
+
+def test_a_half_goes_on_though_what_the_slowest_worker_told_is_damaged(batch: Batch, tmp_path: Path) -> None:
+    scheme = make("posg", 2, window=10)
+    halves = HalfFiles(ToldFiles(str(tmp_path), "conversation", 2, hear_messages))
+    half = WorkerHalf(scheme).to_bytes()
+    for worker, seconds in ((0, 5.0), (1, 2.0)):
+        halves.keep(worker, {"rows": 5, "seconds": seconds, "sources": 1, "messages": [], "half": half})
+    batch.number = 1
+    (tmp_path / "unskew/conversation/told/0/0.json").unlink()
+    assert halves.start(scheme, 0) == (half, 0.0, 1)
+    (tmp_path / "unskew/conversation/told/0/1.json").write_text('{"seconds": NaN, "messages": []}')
+    assert halves.start(scheme, 0) == (half, 0.0, 1)
 
 
 def test_messages_of_another_scheme_are_left_out_with_a_warning(batch: Batch, tmp_path: Path) -> None:
     told = ToldFiles(str(tmp_path), "conversation", 2, hear_messages)
     wide = WorkerHalf(make("posg", 2, window=10, columns=90))
     (message,) = [each for each in wide.execute(IDS[:20], np.ones(20)) if each.source is None]
-    done = {"worker": 0, "rows": 20, "seconds": 20.0, "idle": 0.0, "sources": 1, "half": wide.to_bytes()}
+    done = {"worker": 0, "rows": 20, "seconds": 20.0, "sources": 1, "half": wide.to_bytes()}
     row = {"at": 20.0, "source": None, "told": to_bytes(message.content)}
     HalfFiles(told).keep(0, {**done, "messages": [row]})
     batch.number = 1

@@ -74,8 +74,7 @@ def aggregate(
     On a stream, a worker aggregates its rows of a micro-batch, and Spark's state store holds one state per key. Count,
     Sum, Min, Max, Mean, Variance and StdDev are merged by Spark's own streaming aggregation, in every output mode. The
     others are merged in Python by ``transformWithState``, which needs the state store of RocksDB. Spark does not notice
-    there if the query has another output mode than `output_mode` says; the results would then be taken for what they
-    are not.
+    there if the query has another output mode than `output_mode` says: an update would be taken for a final result.
 
     Examples
     --------

@@ -1,5 +1,6 @@
 """`Conversation`: a scheme whose workers learn from what they execute (`posg`) on Spark, from one run to the next."""
 
+import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,16 +19,15 @@ from unskew.spark.frames import column, free_name, is_connect, require_frame, wa
 from unskew.spark.keys import key_columns, key_id, key_names
 from unskew.spark.letters import DONE_TYPE, executing, letters
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
-from unskew.spark.messages import Halves, KnownHalves, KnownSources, Sources, Start, content_of, hear_messages
+from unskew.spark.messages import Halves, KnownHalves, KnownSources, Sources, Start, content_of, in_order
 from unskew.spark.retries import warn_without_retry_net
 from unskew.spark.streaming.adaptive import Adaptive, record_online
-from unskew.spark.streaming.half_files import HalfFiles
+from unskew.spark.streaming.half_files import HalfFiles, hear_messages
 from unskew.spark.streaming.router_files import RouterFiles
 from unskew.spark.streaming.told_files import ToldFiles
 from unskew.spark.telling import DONE, UNHEARD, hear, observe, with_done, without_done
 
 LETTER, COST = "__unskew_letter", "__unskew_cost"
-NAME = "conversation"  # of the side folder of a stream
 NOT_RUN = "conversation: what map returned has not run; write or collect it first"
 
 
@@ -117,6 +117,7 @@ class Conversation:
         cost: str | Column | None = None,
         *,
         checkpoint: str | Path | None = None,
+        name: str = "conversation",
     ) -> DataFrame:
         """``df.mapInArrow(function, schema)``, with each row on the worker that the scheme chooses. Nothing runs now.
 
@@ -135,10 +136,13 @@ class Conversation:
             of the others in its batch; what is negative, infinite or NaN ends the run. Left out, the function is timed.
         checkpoint
             Of a stream: the query's ``checkpointLocation``. Sources and workers go on from what is there, after a
-            restart too. Not on Spark Connect, where tasks do not know their micro-batch.
+            restart too; with other parameters of the scheme they start anew. Not on Spark Connect, where tasks do not
+            know their micro-batch.
+        name
+            Of a stream: tells apart several that one query uses.
         """
         require_frame(df)
-        adaptive = _checked(df, checkpoint)
+        adaptive = _checked(df, checkpoint, name)
         if not callable(function):
             raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
         columns, result = key_columns(df, keys), result_schema(df, schema)
@@ -154,8 +158,8 @@ class Conversation:
             state = F.when(F.col(letter).state.isNotNull(), F.struct(f"{letter}.source", f"{letter}.state"))
             sent = sent.observe(routed, F.collect_list(state).alias(DONE))
         else:
-            name = registration_of(self._scheme).name
-            sent = record_online(sent, key_names(keys), self._scheme.workers, name, adaptive, salt)
+            scheme = registration_of(self._scheme).name
+            sent = record_online(sent, key_names(keys), self._scheme.workers, scheme, adaptive, salt)
         opened = _opened(sent.repartition(self._scheme.workers, *columns, salt), letter, paid, key_id(*columns))
         work = executing(function, self._scheme, halves, arrow_schema(told), cost is not None)
         done = map_in_arrow(opened, work, told)
@@ -171,10 +175,11 @@ class Conversation:
         return KnownSources({s: r.to_bytes() for s, r in self._routers.items()}, newcomer), KnownHalves(self._starts)
 
     def _left_in(self, adaptive: Adaptive) -> tuple[Sources, Halves]:
-        """The same for micro-batches, which leave it to the next ones in the checkpoint."""
-        root = adaptive.folder().root
-        told = ToldFiles(root, NAME, self._scheme.workers, hear_messages)
-        return RouterFiles(root, NAME, told=told), HalfFiles(told)
+        """The same for micro-batches, which leave it to the next ones in the checkpoint. What one scheme leaves is of
+        no use to another: sources and workers start anew together."""
+        root, place = adaptive.folder().root, f"{adaptive.name}/schemes/{_digest(self._scheme)}"
+        told = ToldFiles(root, place, self._scheme.workers, hear_messages)
+        return RouterFiles(root, place, told=told), HalfFiles(told)
 
     def collect(self) -> Heard:
         """Let sources hear what workers told in the run of what `map` returned last. Returns what that was.
@@ -184,31 +189,39 @@ class Conversation:
         failed, nothing is learnt then, and a warning says so. One run at a time: not for several threads.
         """
         if self._observations is None:
-            raise InputError("conversation: there is no run to learn from; first call map and run what it returns")
+            raise InputError(
+                "conversation: there is no run to learn from; first call map and run what it returns; a stream learns "
+                "by itself"
+            )
         routed, executed = self._observations
-        done = {row["worker"]: row for row in hear(executed, NOT_RUN)}  # each once, also if it was retried
+        heard = hear(executed, NOT_RUN)
         self._observations = None
+        done = {row["worker"]: row for row in heard if row["rows"]}  # each once, also if it was retried
+        ended = len(done) + sum(not row["rows"] for row in heard)
         workers = range(self._scheme.workers)
-        if len(done) < len(workers):
+        if ended < len(workers) or not done:
             warn(
-                f"conversation: heard of {len(done)} of {len(workers)} workers, so nothing was learnt: the run was cut "
+                f"conversation: heard of {ended} of {len(workers)} workers, so nothing was learnt: the run was cut "
                 f"short (take, show, isEmpty), or failed, or had no rows; {UNHEARD}"
             )
             return Heard((), (), 0, ())
         for row in hear(routed, NOT_RUN):
             self._routers[row["source"]] = Router.from_bytes(self._scheme, bytes(row["state"]))
-        seconds = np.array([done[worker]["seconds"] for worker in workers])
-        for worker in workers:
-            row = done[worker]
-            idle = float(seconds.max() - seconds[worker]) + row["idle"]
-            self._starts[worker] = Start(bytes(row["half"]), idle, row["sources"])
-        messages = [(message["at"], worker, message) for worker in workers for message in done[worker]["messages"]]
-        messages.sort(key=lambda each: each[:2])
-        for _, worker, message in messages:
+        rows = [done[worker]["rows"] if worker in done else 0 for worker in workers]
+        seconds = np.array([done[worker]["seconds"] if worker in done else 0.0 for worker in workers])
+        for worker, idle in enumerate((seconds.max() - seconds).tolist()):
+            start, row = self._starts[worker], done.get(worker)
+            self._starts[worker] = (
+                start._replace(idle=start.idle + idle)
+                if row is None
+                else Start(bytes(row["half"]), idle, row["sources"])
+            )
+        messages = in_order({worker: row["messages"] for worker, row in done.items()})
+        for worker, message in messages:
             self._deliver(worker, message)
-        replies = sum(message["told"] is None for *_, message in messages)
-        told = tuple(worker for _, worker, message in messages if message["told"] is not None)
-        return Heard(tuple(done[worker]["rows"] for worker in workers), tuple(seconds.tolist()), replies, told)
+        replies = sum(message["told"] is None for _, message in messages)
+        told = tuple(worker for worker, message in messages if message["told"] is not None)
+        return Heard(tuple(rows), tuple(seconds.tolist()), replies, told)
 
     def _deliver(self, worker: int, message: Any) -> None:
         content = content_of(self._scheme, message)
@@ -220,7 +233,11 @@ class Conversation:
             router.hear(worker, content)
 
 
-def _checked(df: DataFrame, checkpoint: str | Path | None) -> Adaptive | None:
+def _digest(scheme: Any) -> str:
+    return hashlib.sha256(repr(scheme).encode()).hexdigest()[:16]
+
+
+def _checked(df: DataFrame, checkpoint: str | Path | None, name: str) -> Adaptive | None:
     """Where a stream keeps what is learnt; None for a batch. InputError where that is not possible."""
     if not df.isStreaming:
         if checkpoint is not None:
@@ -230,11 +247,11 @@ def _checked(df: DataFrame, checkpoint: str | Path | None) -> Adaptive | None:
         raise InputError("checkpoint: must be the query's checkpointLocation where df is a stream, not None")
     if is_connect(df):
         raise InputError("df: on Spark Connect tasks do not know their micro-batch; call map in foreachBatch")
-    return Adaptive(checkpoint, name=NAME)
+    return Adaptive(checkpoint, name=name)
 
 
 def _opened(placed: DataFrame, letter: str, paid: str, identity: Column) -> DataFrame:
-    """The rows with source, ticket, cost and key id as their last columns."""
-    names = [free_name(placed, f"{letter}_{name}") for name in ("source", "ticket", "cost", "key")]
-    values = F.col(letter).source, F.col(letter).ticket, F.col(paid), identity
+    """The rows with worker, source, ticket, cost and key id as their last columns."""
+    names = [free_name(placed, f"{letter}_{name}") for name in ("worker", "source", "ticket", "cost", "key")]
+    values = F.spark_partition_id(), F.col(letter).source, F.col(letter).ticket, F.col(paid), identity
     return placed.withColumns(dict(zip(names, values, strict=True))).drop(letter, paid)

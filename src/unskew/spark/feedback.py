@@ -80,7 +80,7 @@ class Feedback:
             raise InputError(f"scheme: {name} does not listen to workers{hint}")
         self.anchored = anchored
         self._observation: Observation | None = None
-        self._files: ToldFiles | None = None  # of the stream that it routed last
+        self._files: ToldFiles | None = None  # of the stream that it routes
         self._runs = 0
 
     @property
@@ -117,8 +117,11 @@ class Feedback:
 
     def router_files(self, checkpoint: str, name: str) -> RouterFiles:
         """Where the routers of a stream go on, and hear what `timed` measured in the micro-batches before."""
-        self._files = ToldFiles(checkpoint, name, self._router.scheme.workers, _hear_report)
-        return RouterFiles(checkpoint, name, self._router.to_bytes(), self._files)
+        files = ToldFiles(checkpoint, name, self._router.scheme.workers, _hear_report)
+        if self._files not in (None, files):
+            raise InputError("scheme: this Feedback routes another stream already; make one for each stream")
+        self._files = files
+        return RouterFiles(checkpoint, name, self._router.to_bytes(), files)
 
     def collect(self) -> WorkerReport:
         """Tell the scheme what the workers did in the run of what `timed` returned last. Returns what was told.

@@ -7,6 +7,7 @@ takes in the key, the seconds, the source and the ticket of each.
 
 from collections import deque
 from collections.abc import Callable, Iterator
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,7 +33,7 @@ from unskew.spark.mapping import Batches
 from unskew.spark.messages import Halves, Sources, Start
 from unskew.spark.tasks import task_number
 from unskew.spark.telling import DONE, with_nulls
-from unskew.spark.working import Function, Piece, run_through, warn_if_late
+from unskew.spark.working import Function, Piece, Told, run_through, warn_if_late
 from unskew.states import to_bytes
 from unskew.worker_half import WorkerHalf
 
@@ -59,7 +60,6 @@ DONE_TYPE = StructType(
         StructField("rows", LongType()),
         StructField("seconds", DoubleType()),
         StructField("half", BinaryType()),
-        StructField("idle", DoubleType()),  # seconds that it had nothing to do, which the half has yet to take in
         StructField("sources", IntegerType()),  # for which the half has room
         StructField("messages", ArrayType(MESSAGE)),
     ]
@@ -97,17 +97,28 @@ def _letters(salts: Any, tickets: Any, source: int, state: bytes | None, kind: p
 def executing(
     function: Function, scheme: Scheme, halves: Halves, schema: pa.Schema, told_costs: bool
 ) -> Callable[[Batches], Batches]:
-    """`function`, for rows with four more columns: source, ticket, cost and key id. A column is added for what the
-    worker tells, in a row at the end. Without costs that are told, the rows of a key in a batch are timed together."""
+    """`function`, for rows with five more columns: worker, source, ticket, cost and key id. A column is added for what
+    the worker tells, in a row at the end; one that had no rows tells only that. Without costs that are told, the rows
+    of a key in a batch are timed together."""
     registration = registration_of(scheme)
+
+    def results(pieces: Iterator[Piece], told: Told) -> Batches:
+        for result in run_through(function, pieces, told):
+            yield with_nulls(result, schema, schema.names[:-1]).cast(schema)
 
     def work(batches: Batches) -> Batches:
         adopt(registration)
-        worker = task_number()
+        filled = (batch for batch in batches if batch.num_rows)
+        first = next(filled, None)
+        if first is None:
+            yield from results(iter(()), lambda piece, took: None)
+            yield pa.RecordBatch.from_pylist([{DONE: {"rows": 0}}], schema)
+            return
+        worker = first.columns[-5][0].as_py()
         notebook, waiting = Notebook(scheme, halves.start(scheme, worker)), deque[_Letter]()
 
         def pieces() -> Iterator[Piece]:
-            for batch in batches:
+            for batch in chain([first], filled):
                 for rows, letter in _cut(batch, told_costs):
                     waiting.append(letter)
                     yield Piece(rows)
@@ -118,8 +129,7 @@ def executing(
             elif not told_costs:
                 notebook.note_late(took)
 
-        for result in run_through(function, pieces(), told):
-            yield with_nulls(result, schema, schema.names[:-1]).cast(schema)
+        yield from results(pieces(), told)
         done = halves.keep(worker, {"worker": worker, **notebook.close()})
         if done is not None:
             yield pa.RecordBatch.from_pylist([{DONE: done}], schema)
@@ -140,7 +150,7 @@ class _Letter(NamedTuple):
 def _cut(batch: pa.RecordBatch, told_costs: bool) -> Iterator[tuple[pa.RecordBatch, _Letter]]:
     """The rows of a batch and their letters; those of each key by themselves where they are timed."""
     source, ticket, cost, ids = (batch.columns[i] for i in range(-4, 0))
-    rows = batch.select(list(range(batch.num_columns - 4)))
+    rows = batch.select(list(range(batch.num_columns - 5)))
     keys = ids.to_numpy().view(np.uint64)
     numbers = [column.to_numpy(zero_copy_only=False).astype(np.int64) for column in (source, ticket)]
     if told_costs:
@@ -196,7 +206,7 @@ class Notebook:
     def close(self) -> dict[str, Any]:
         """What the worker tells of the run."""
         self._take_in()
-        done = {"rows": self._rows, "seconds": self._seconds, "idle": self._idle, "sources": self._sources}
+        done = {"rows": self._rows, "seconds": self._seconds, "sources": self._sources}
         return {**done, "half": self._half.to_bytes(), "messages": self._messages}
 
     def _loaded(self, data: bytes) -> WorkerHalf:

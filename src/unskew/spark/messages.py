@@ -4,8 +4,7 @@ The driver keeps it from one run to the next, or, on a stream, files in the chec
 `streaming/half_files.py`).
 """
 
-from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from unskew.contract import Reply, Scheme
@@ -74,12 +73,7 @@ def content_of(scheme: Scheme, message: Any) -> Any:
     return kind(**read_arrays(bytes(message["told"]), "a worker"))
 
 
-def hear_messages(router: Router, source: int | None, batch: int, told: Mapping[int, Any]) -> bool:
-    """Let the router of a source hear the messages for it and for all, as workers of a stream left them, by the time at
-    which they had them. Whether there were any."""
-    messages = [(each["at"], worker, each) for worker, done in told.items() for each in done["messages"]]
-    messages = [each for each in messages if each[2]["source"] in (None, source)]
-    for _, worker, message in sorted(messages, key=lambda each: each[:2]):
-        content = None if message["told"] is None else b64decode(message["told"])
-        router.hear(worker, content_of(router.scheme, {**message, "told": content}))
-    return bool(messages)
+def in_order(messages: Mapping[int, Sequence[Any]]) -> list[tuple[int, Any]]:
+    """The messages of all workers, each with its worker, by the time at which it had them."""
+    found = [(each["at"], worker, each) for worker, own in messages.items() for each in own]
+    return [(worker, message) for _, worker, message in sorted(found, key=lambda each: each[:2])]

@@ -63,7 +63,7 @@ def aggregate_stream(
         raise InputError("output_mode: is for states that Python merges; here Spark goes by the query's own outputMode")
     if isinstance(route.plan, Adaptive):
         described, merged_by = [*map(_described, aggregates.values())], "spark" if native else "python"
-        states = {"aggregates": described, "merged_by": merged_by, "ttl": ttl is not None}
+        states = {"aggregates": described, "merged_by": merged_by, "ttl": ttl is not None, "output_mode": mode}
         require_same_states(route.plan, route.df, names, windows, **states)
     df, keys, results = route.df, list(names), dict(aggregates)
     if windows is not None:

@@ -75,9 +75,9 @@ def with_planned_salt(
     """`df` with the salt by the plan that its micro-batch finds in the folder.
 
     Spark plans each use of the subquery anew in each batch, which takes some 5 ms. So the plan is a column of its own,
-    used several times, which is no row's data: it stays a constant in the compiled code. One more use is where the
-    version is told. Reading happens once: Spark sees that they are the same. Without a plan every look-up gives null,
-    and the salt is 0.
+    used several times, which is no row's data: it stays a constant in the compiled code. (Spark does not compile rows
+    of more than 100 columns as a whole. There it is copied per row.) One more use is where the version is told. Reading
+    happens once: Spark sees that they are the same. Without a plan every look-up gives null, and the salt is 0.
     """
     try:
         texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME), wholetext=True)

@@ -11,7 +11,7 @@ from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.router import Router
 from unskew.spark.frames import warn
-from unskew.spark.streaming.batch_files import BatchFiles
+from unskew.spark.streaming.batch_files import BatchFiles, Left
 from unskew.spark.streaming.told_files import ToldFiles
 
 ROUTERS = "routers"
@@ -51,14 +51,8 @@ class RouterFiles(NamedTuple):
 
     def _left(self, scheme: Scheme, name: str, source: int) -> tuple[Router, int] | None:
         """The router that was left last under this name, and the first micro-batch of which it has heard nothing."""
-        left = self._files.latest(name)
-        if left is None:
-            return None
-        try:
-            return Router.from_bytes(scheme, left.data), left.batch
-        except InputError as error:
-            warn(f"routers: source {source} starts empty, since its file is no state of it: {error}")
-            return None
+        found = ((_loaded(scheme, source, left), left.batch) for left in self._files.left(name))
+        return next(((router, batch) for router, batch in found if router is not None), None)
 
     def _new(self, scheme: Scheme, source: int) -> Router:
         return Router(scheme, source=source) if self.start is None else Router.from_bytes(scheme, self.start)
@@ -69,3 +63,11 @@ class RouterFiles(NamedTuple):
         router, first = found or (self._new(scheme, 0), 0)
         if told.catch_up(router, None, first) or found:
             self._files.leave(NEWCOMER, router.to_bytes())
+
+
+def _loaded(scheme: Scheme, source: int, left: Left) -> Router | None:
+    try:
+        return Router.from_bytes(scheme, left.data)
+    except InputError as error:
+        warn(f"routers: the file of source {source} of micro-batch {left.batch} is no state of it: {error}")
+        return None

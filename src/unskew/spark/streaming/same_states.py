@@ -44,10 +44,10 @@ def _check(folder: SideFolder, name: str, before: str | None, states: dict[str, 
         known = dict(json.loads(before or "{}"))
     except (TypeError, ValueError):
         return  # damaged, so Spark has to find out itself
-    for field in {**known, **states}:
-        if known and known.get(field) != states.get(field):
+    for field, value in known.items():
+        if value != states.get(field):
             raise InputError(
-                f"checkpoint: {folder.root} holds states whose {field!r} is {json.dumps(known.get(field))}, not "
+                f"checkpoint: {folder.root} holds states whose {field!r} is {json.dumps(value)}, not "
                 f"{json.dumps(states.get(field))}; go on with that, or start anew with another checkpoint. The scheme, "
                 "the number of workers, the watermark and the names of results may change"
             )

@@ -106,6 +106,10 @@ class SideFolder:
         offsets = fs.FileSelector(f"{self._checkpoint}/offsets", allow_not_found=True)
         return bool(self._files.get_file_info(offsets))
 
+    def has(self, name: str) -> bool:
+        """Whether there is a text called `name`."""
+        return bool(self._files.get_file_info(f"{self._path}/{name}").is_file)
+
     def siblings_with(self, name: str) -> list[str]:
         """The names of other side folders of the checkpoint that have a text called `name`."""
         parent = str(Path(self._path).parent)

@@ -8,17 +8,16 @@ import json
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from unskew.errors import InputError
 from unskew.router import Router
 from unskew.spark.frames import warn
 from unskew.spark.streaming.side_folder import SideFolder
 from unskew.spark.tasks import this_batch
 
 TOLD, GATHERED = "told", "gathered"  # told/<batch>/<worker>.json, gathered/<batch>.json
-KEPT = 10  # micro-batches: a source that had no rows for longer does not hear what was told before
+KEPT = 10  # micro-batches in which something was told: what is older is not heard any more
 Told = dict[int, Any]  # by worker
-# Lets a router hear what was told in a micro-batch. The source is None for a router that stands for sources to come.
-# Whether there was anything to hear.
+# Lets a router hear what was told in a micro-batch, and returns whether there was anything to hear. The source is None
+# for a router that stands for sources to come.
 Hear = Callable[[Router, int | None, int, Told], bool]
 
 
@@ -47,31 +46,32 @@ class ToldFiles(NamedTuple):
     def catch_up(self, router: Router, source: int | None, first: int) -> bool:
         """Let a router hear what was told from micro-batch `first` on, before this one. Whether there was anything."""
         heard = False
-        for batch in self._batches(self._folder()):
-            if first <= batch < this_batch():
+        for batch in self._before(self._folder())[-KEPT:]:
+            if batch >= first:
                 try:
                     heard |= self.hear(router, source, batch, self.of(batch))
-                except (InputError, AttributeError, KeyError, TypeError, ValueError) as error:
+                except Exception as error:  # a damaged file may hold anything, and must not end the query
                     warn(f"told: what workers told in micro-batch {batch} is left out, as it does not fit: {error}")
         return heard
 
     def gather(self) -> None:
         """Put what was told before this micro-batch into one file per micro-batch, and take away what is too old."""
-        folder, here = self._folder(), this_batch()
-        gathered = {name for name in folder.names(GATHERED) if name.removesuffix(".json").isdigit()}
-        for batch in [each for each in self._batches(folder) if each < here]:
+        folder = self._folder()
+        gathered = folder.names(GATHERED)
+        before = self._before(folder)
+        for batch in before[-KEPT:]:
             if f"{batch}.json" in gathered:  # also for tasks that began before this one
                 folder.remove_folder(f"{TOLD}/{batch}")
             else:
                 folder.write(f"{GATHERED}/{batch}.json", json.dumps(self.of(batch)))
-        for name in gathered:
-            if int(name.removesuffix(".json")) < here - KEPT:
-                folder.remove(f"{GATHERED}/{name}")
+        for batch in before[:-KEPT]:
+            folder.remove_folder(f"{TOLD}/{batch}")
+            folder.remove(f"{GATHERED}/{batch}.json")
 
-    def _batches(self, folder: SideFolder) -> list[int]:
-        """The micro-batches of which something is known, the oldest first, without those that are too old."""
+    def _before(self, folder: SideFolder) -> list[int]:
+        """The micro-batches before this one of which something is known, the oldest first."""
         names = [*folder.folders(TOLD), *(name.removesuffix(".json") for name in folder.names(GATHERED))]
-        return sorted(each for each in {int(name) for name in names if name.isdigit()} if each >= this_batch() - KEPT)
+        return sorted(each for each in {int(name) for name in names if name.isdigit()} if each < this_batch())
 
     def _folder(self) -> SideFolder:
         return SideFolder(self.checkpoint, self.name)
@@ -84,6 +84,6 @@ def _read(folder: SideFolder, name: str) -> Any:
         return None
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         warn(f"told: {folder.address_of(name)} is damaged, and left out")
         return None
