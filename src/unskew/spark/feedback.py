@@ -18,7 +18,7 @@ from unskew.router import Router
 from unskew.spark.frames import free_name, require_frame, warn
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
 from unskew.spark.streaming.router_files import RouterFiles
-from unskew.spark.streaming.told_files import Told, ToldFiles
+from unskew.spark.streaming.told_files import ToldByWorker, ToldFiles
 from unskew.spark.telling import DONE, UNHEARD, and_tell, hear, observe, with_done, without_done
 from unskew.worker_report import WorkerReport
 
@@ -164,7 +164,7 @@ def _report_of(done: dict[int, Any], run: int) -> WorkerReport:
     return WorkerReport(workers, rows, rows, busy, np.zeros_like(rows), float(busy.max(initial=1e-9)), float(run))
 
 
-def _hear_report(router: Router, source: int | None, batch: int, told: Told) -> bool:
+def _hear_report(router: Router, source: int | None, batch: int, told: ToldByWorker) -> bool:
     """Let a router of a stream hear what workers did in a micro-batch."""
     if told:
         router.observe(_report_of(told, batch))

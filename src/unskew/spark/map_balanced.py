@@ -157,7 +157,7 @@ def _on_stream(
             raise InputError("checkpoint: on Spark Connect tasks do not know their micro-batch; leave it out")
         key = described_keys(df, list(cost.cost_key))
         folder = SideFolder(checkpoint, COSTS)
-        folder.make()
+        folder.create()
         files = CostFiles(folder.root, key, workers)
         files.warn_of_other_keys()
         placed = place_by_learned_cost(df, cost, workers, files)

@@ -19,7 +19,7 @@ class Sources(Protocol):
     def router(self, scheme: Scheme, source: int) -> Router: ...
 
     def keep(self, router: Router, source: int) -> bytes | None:
-        """What travels to the driver, if anything."""
+        """Keep the state of a router for the next run. Returns what travels to the driver, if anything."""
 
 
 class KnownSources(NamedTuple):
@@ -50,7 +50,7 @@ class Halves(Protocol):
     def start(self, scheme: Scheme, worker: int) -> Start: ...
 
     def keep(self, worker: int, done: dict[str, Any]) -> dict[str, Any] | None:
-        """What travels to the driver, if anything."""
+        """Keep what a worker did for the next run. Returns what travels to the driver, if anything."""
 
 
 class KnownHalves(NamedTuple):

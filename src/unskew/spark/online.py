@@ -11,7 +11,7 @@ from pyspark.sql.types import IntegerType
 from unskew.contract import Scheme
 from unskew.hashing import salts_for
 from unskew.registry import adopt, registration_of
-from unskew.router import Router
+from unskew.spark.messages import KnownSources
 from unskew.spark.streaming.router_files import RouterFiles
 from unskew.spark.tasks import task_number
 
@@ -35,10 +35,7 @@ def with_online_salt(
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
         adopt(registration)
         source = task_number()
-        if files is not None:
-            router = files.router(scheme, source)
-        else:
-            router = Router(scheme, source=source) if start is None else Router.from_bytes(scheme, start)
+        router = (KnownSources({}, start) if files is None else files).router(scheme, source)
         for batch in batches:
             ids = batch.to_numpy().view(np.uint64)
             yield pa.array(salts_for(ids, router.route(ids), scheme.workers))

@@ -46,6 +46,11 @@ class Windows(NamedTuple):
         """The longest stretch of time that every window holds whole or not at all."""
         return f"{gcd(*self.lengths)} microseconds"
 
+    @property
+    def end(self) -> bool:
+        """Whether a window is over at some time; without a watermark, rows may still come for any."""
+        return self.watermark is not None
+
     def of(self, time: Column) -> Column:
         """The windows of a row with this event time, as a column `window`; as many rows come out as there are.
 

@@ -177,7 +177,7 @@ def record_online(
 ) -> DataFrame:
     """`df`, whose rows live routers gave a salt, with the load of the workers recorded after each micro-batch."""
     folder = adaptive.folder()
-    folder.make()
+    folder.create()
     metrics = f"{METRICS}{folder.address}"
     listen(df.sparkSession, metrics, OnlineRecords(Recording(folder, scheme, workers, adaptive.keep)))
     worker = partition_of(workers, *key_columns(df, list(keys)), salt)

@@ -10,7 +10,7 @@ from unskew.router import Router
 from unskew.spark.frames import warn
 from unskew.spark.messages import Start, content_of, in_order
 from unskew.spark.streaming.batch_files import BatchFiles, Left
-from unskew.spark.streaming.told_files import Told, ToldFiles
+from unskew.spark.streaming.told_files import ToldByWorker, ToldFiles
 from unskew.worker_half import WorkerHalf
 
 HALVES = "halves"
@@ -55,7 +55,7 @@ class HalfFiles(NamedTuple):
         return BatchFiles(self.told.checkpoint, self.told.name, HALVES)
 
 
-def hear_messages(router: Router, source: int | None, batch: int, told: Told) -> bool:
+def hear_messages(router: Router, source: int | None, batch: int, told: ToldByWorker) -> bool:
     """Let the router of a source hear the messages for it and for all that workers of a stream left. Whether there were
     any."""
     messages = [

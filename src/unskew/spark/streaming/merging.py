@@ -59,7 +59,7 @@ def require_state_store(spark: SparkSession) -> None:
 
 def output_mode_of(asked: str | None, windows: Windows | None) -> str:
     """The output mode that a query of such states must have."""
-    ends = windows is not None and windows.watermark is not None
+    ends = windows is not None and windows.end
     if asked is None:
         return APPEND if ends else UPDATE
     allowed = [APPEND, UPDATE] if ends else [UPDATE]
@@ -91,7 +91,7 @@ def merge_in_python(
         chunks = _in_rows_per_window(chunks, windows)
     if ttl is not None:  # the time of the micro-batch, which is the same if it runs again
         chunks = chunks.withColumn(NOW, outside_compiled_code(F.unix_millis(F.current_timestamp())))
-    ends = windows is not None and windows.watermark is not None
+    ends = windows is not None and windows.end
     processor = Merging(phases, list(names), pane, windows, ttl, mode)
     finished = chunks.groupBy(GROUP).transformWithStateInPandas(
         processor, f"{CHUNK} binary", mode, "EventTime" if ends else "None"
@@ -120,7 +120,7 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
             del aggregates[-1]  # the latest time of a pane
         self._results = [name for name, _ in aggregates]
         self._kinds = phases.kinds[: len(aggregates)]
-        self._names, self._pane, self._ends = names, pane, windows is not None and windows.watermark is not None
+        self._names, self._pane, self._ends = names, pane, windows is not None and windows.end
         self._updates = mode == UPDATE
         self._keys = [*names, BUCKET] + ([START] if pane else [])
         self._merged: list[Aggregate] = [each for _, each in aggregates]

@@ -11,6 +11,7 @@ from unskew.contract import Scheme
 from unskew.errors import InputError
 from unskew.router import Router
 from unskew.spark.frames import warn
+from unskew.spark.messages import KnownSources
 from unskew.spark.streaming.batch_files import BatchFiles, Left
 from unskew.spark.streaming.told_files import ToldFiles
 
@@ -55,7 +56,7 @@ class RouterFiles(NamedTuple):
         return next(((router, batch) for router, batch in found if router is not None), None)
 
     def _new(self, scheme: Scheme, source: int) -> Router:
-        return Router(scheme, source=source) if self.start is None else Router.from_bytes(scheme, self.start)
+        return KnownSources({}, self.start).router(scheme, source)
 
     def _leave_newcomer(self, scheme: Scheme, told: ToldFiles) -> None:
         """Leave what a source starts as that is new in a later micro-batch."""

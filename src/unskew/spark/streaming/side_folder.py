@@ -76,8 +76,8 @@ class SideFolder:
             self._files.create_dir(str(Path(path).parent), recursive=True)
             self._write(path, data)
 
-    def make(self) -> None:
-        """Make the folder, or find out that it cannot be."""
+    def create(self) -> None:
+        """Create the folder; InputError where that is not possible."""
         with self._refusing():
             self._files.create_dir(self._path, recursive=True)
 

@@ -15,10 +15,10 @@ from unskew.spark.tasks import this_batch
 
 TOLD, GATHERED = "told", "gathered"  # told/<batch>/<worker>.json, gathered/<batch>.json
 KEPT = 10  # micro-batches in which something was told: what is older is not heard any more
-Told = dict[int, Any]  # by worker
+ToldByWorker = dict[int, Any]
 # Lets a router hear what was told in a micro-batch, and returns whether there was anything to hear. The source is None
 # for a router that stands for sources to come.
-Hear = Callable[[Router, int | None, int, Told], bool]
+Hear = Callable[[Router, int | None, int, ToldByWorker], bool]
 
 
 class ToldFiles(NamedTuple):
@@ -33,7 +33,7 @@ class ToldFiles(NamedTuple):
         """Leave what a worker tells in this micro-batch."""
         self._folder().write(f"{TOLD}/{this_batch()}/{worker}.json", json.dumps(told))
 
-    def of(self, batch: int) -> Told:
+    def of(self, batch: int) -> ToldByWorker:
         """What workers told in a micro-batch that is over."""
         folder = self._folder()
         gathered = _read(folder, f"{GATHERED}/{batch}.json")
