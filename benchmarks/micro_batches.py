@@ -1,7 +1,8 @@
 """Micro-batches of several streaming queries, timed side by side.
 
 Every query has a folder of its own. In each round each of them gets one batch, one after the other, so that noise hits
-all alike. The time is Spark's own for the batch (`triggerExecution`). Rounds before the first counted one warm up.
+all alike; each round begins with another one. The time is Spark's own for the batch (`triggerExecution`). Rounds before
+the first counted one warm up.
 """
 
 import os
@@ -30,6 +31,9 @@ SETTINGS = {
     # By default Spark keeps 100 pieces of compiled code, enough for one query. Side by side, queries would push each
     # other's out, and each batch would be compiled anew.
     "spark.sql.codegen.cache.maxEntries": "2000",
+    # With 64 KB, the default, some tasks wait 40 ms for an acknowledgement, by chance (see `spark_sockets.py`): more
+    # than what is compared here.
+    "spark.buffer.size": "1m",
 }
 Keys = np.ndarray[Any, np.dtype[np.int64]]
 Seconds = dict[str, list[float]]  # of the batches of each query
@@ -45,6 +49,7 @@ class Size(NamedTuple):
     states: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     workers: tuple[int, ...] = (4, 16, 64)
     sleeping: int = 400_000
+    sparks: int = 5  # in which hash and adaptive are compared: Java compiles each otherwise, which is worth 5 % or more
 
 
 class Query:
@@ -92,12 +97,13 @@ def race(
     queries = {name: Query(spark, folder / str(i), build, mode) for i, (name, build) in enumerate(builds.items())}
     seconds: Seconds = {name: [] for name in queries}
     for turn in range(size.warm + size.rounds):
-        keys = keys_of(turn)
-        for name, query in queries.items():
+        keys, names = keys_of(turn), list(queries)
+        first = turn % len(names)
+        for name in names[first:] + names[:first]:
             slow = name.startswith("per key")
             if slow and turn not in range(size.warm - 1, size.warm + size.slow_rounds):  # one round of warm-up
                 continue
-            took = query.take(keys)
+            took = queries[name].take(keys)
             if turn >= size.warm:
                 seconds[name].append(took)
             console.print(f"[dim]round {turn}, {name}: {took:.2f} s")

@@ -12,6 +12,7 @@ import simulator
 import spark_batch
 import spark_costs
 import spark_feedback
+import spark_sockets
 import spark_stream
 import spark_stream_changes
 import spark_uneven_work
@@ -30,6 +31,7 @@ if __name__ == "__main__":
         spark_batch,
         spark_costs,
         spark_feedback,
+        spark_sockets,
         spark_uneven_work,
         spark_whole_keys,
         spark_stream,

@@ -1,6 +1,6 @@
 """What workers tell of the keys of a micro-batch."""
 
-import base64
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -17,122 +17,100 @@ from unskew.aggregates import Count
 from unskew.hashing import candidates_of
 from unskew.spark import Adaptive, aggregate, apply_split
 from unskew.spark.mapping import arrow_schema
-from unskew.spark.streaming.tally import MOST_NAME_BYTES, TOLD, Tally, seen_by_workers
+from unskew.spark.streaming.tally import TOLD, Tally, seen_by_workers
 
 W, ROWS = 8, 20_000
-KIND = pa.struct(
-    {
-        "rows": pa.int64(),
-        "pairs": pa.binary(),
-        "named": pa.list_(pa.struct({"id": pa.int64(), "key": pa.struct({"0": pa.string()})})),
-    }
-)
+KIND = pa.struct({"rows": pa.int64(), "key": pa.struct({"0": pa.string()}), "named": pa.bool_()})
+Told = tuple[int, dict[str, int], list[str]]  # rows, those of the listed keys, and the keys that are named
 
 
-def rows_of(keys: list[str]) -> pa.RecordBatch:
-    ids = key_ids(keys).view(np.int64)
-    return pa.record_batch({"word": pa.array(keys), "v": np.arange(len(keys)), "id": pa.array(ids)})
-
-
-def told_by(batches: list[pa.RecordBatch], workers: int = W) -> dict[str, Any] | None:
+def told_by(words: list[str], workers: int = W, panes: int = 1) -> Told | None:
     tally = Tally(["word"], KIND, workers)
-    for batch in batches:
-        tally.add(batch)
+    for pane in range(panes):
+        found = Counter(words[pane::panes])
+        keys = pa.table({"word": pa.array(list(found), pa.large_string()), "pane": [pane] * len(found)})
+        tally.add(keys, np.array([*found.values()], np.int64))
     told = tally.told()
-    return None if told is None else told.to_pylist()[0]
+    if told is None:
+        return None
+    assert told.type == KIND
+    first, *others = told.to_pylist()
+    assert (first["key"], first["named"]) == (None, False)
+    names = [row["key"]["0"] for row in others if row["named"]]
+    return first["rows"], {row["key"]["0"]: row["rows"] for row in others}, names
 
 
-def row_of(worker: int, told: dict[str, Any], workers: int = W) -> dict[str, Any]:
+def row_of(worker: int, rows: int, key: str | None = None, workers: int = W) -> dict[str, Any]:
     """As the driver gets it."""
-    return {"worker": worker, "workers": workers, "version": 3, "names": None, **told}
+    if key is None:
+        return {"worker": worker, "workers": workers, "version": 3, "rows": rows, "id": None, "key": None}
+    return {"worker": worker, "workers": None, "version": None, "rows": rows, "id": key_of(key), "key": key}
 
 
 def key_of(word: str) -> int:
     return int(key_ids([word]).view(np.int64)[0])
 
 
-def test_a_task_tells_its_rows_and_the_keys_that_are_not_rare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unskew.spark.streaming.tally.ROWS", 1000)  # counted in several goes
+@pytest.mark.parametrize("panes", [1, 7])
+def test_a_task_tells_its_rows_and_the_keys_that_are_not_rare(panes: int) -> None:
     some = [f"word-{rank}" for rank in np.random.default_rng(0).zipf(1.2, 6000).clip(max=2000).tolist()]
-    told = told_by([rows_of(some[i : i + 700]) for i in range(0, 6000, 700)])
+    told = told_by(some, panes=panes)
     assert told is not None
-    assert told["rows"] == 6000
-    pairs = np.frombuffer(told["pairs"], np.int64).reshape(-1, 2)
-    counts = {key_of(word): some.count(word) for word in set(some)}
-    assert dict(pairs.tolist()) == {key: count for key, count in counts.items() if count > 6000 / 160}
-    assert len(pairs) > 10
-    assert len(told["named"]) == 100 // W
-    hottest = max(set(some), key=some[:700].count)  # of the first batch
-    assert told["named"][0] == {"id": key_of(hottest), "key": {"0": hottest}}
+    rows, listed, names = told
+    assert rows == 6000
+    assert listed == {word: count for word, count in Counter(some).items() if count > 6000 / 160}
+    assert len(listed) > 100 // W
+    assert list(listed.values()) == sorted(listed.values(), reverse=True)
+    assert names == list(listed)[: 100 // W]
 
 
 def test_a_key_that_is_dealt_over_very_many_workers_is_listed_and_what_is_told_stays_small() -> None:
     others = [f"word-{i}" for i in range(200) for _ in range(10)]  # are frequent on this worker
-    rows = ["spread"] * 20 + others + [f"rare-{i}" for i in range(20_000)]
-    few, many, very_many = (told_by([rows_of(rows)], workers) for workers in (4, 256, 10_000))
+    words = ["spread"] * 20 + others + [f"rare-{i}" for i in range(20_000)]
+    few, many, very_many = (told_by(words, workers) for workers in (4, 256, 10_000))
     assert few is not None
     assert many is not None
     assert very_many is not None
-    assert len(few["pairs"]) == 0  # with few workers it would not be hot
-    listed = np.frombuffer(many["pairs"], np.int64).reshape(-1, 2)
-    assert listed[0].tolist() == [key_of("spread"), 20]
-    assert len(listed) == 2**15 // 256
-    assert (len(very_many["pairs"]), len(very_many["named"])) == (8 * 16, 1)
+    assert few[1] == {}  # with few workers it would not be hot
+    assert next(iter(many[1].items())) == ("spread", 20)
+    assert len(many[1]) == 2**15 // 256
+    assert (len(very_many[1]), len(very_many[2])) == (8, 1)
 
 
 def test_keys_that_are_all_different_are_not_frequent() -> None:
-    told = told_by([rows_of([f"word-{i}" for i in range(1000)])])
-    assert told is not None
-    seen = seen_by_workers({TOLD: [row_of(0, told)]}, W, 160, {})
+    assert told_by([f"word-{i}" for i in range(1000)]) == (1000, {}, [])
+    seen = seen_by_workers({TOLD: [row_of(0, 1000)]}, W, 160, {})
     assert seen.frequencies is not None
-    assert (seen.rows, len(told["pairs"]), len(seen.frequencies.key_ids)) == (1000, 0, 0)
+    assert (seen.rows, len(seen.frequencies.key_ids)) == (1000, 0)
 
 
-def test_a_task_without_rows_tells_nothing_and_very_long_keys_are_not_named() -> None:
-    assert told_by([]) is None
-    assert told_by([rows_of([])]) is None
-    long = told_by([rows_of(["x" * (MOST_NAME_BYTES + 1)] * 3 + ["short", "short", "shorter"])])
-    assert long is not None
-    assert [each["key"]["0"] for each in long["named"]] == ["short", "shorter"]
-
-
-def test_nothing_of_a_batch_is_kept(tmp_path: Path) -> None:
-    """Its columns share memory: who keeps one of them keeps all."""
-    batch = rows_of(["x" * 1000] * 1000)
-    with pa.ipc.new_stream(tmp_path / "rows", batch.schema) as writer:
-        writer.write_batch(batch)
-    tally, before = Tally(["word"], KIND, W), pa.total_allocated_bytes()
-    for _ in range(20):
-        with pa.OSFile(str(tmp_path / "rows")) as file, pa.ipc.open_stream(file) as reader:
-            tally.add(reader.read_next_batch())
-    assert pa.total_allocated_bytes() - before < 300_000  # twenty batches have 20 MB
+def test_a_task_without_rows_tells_nothing() -> None:
+    assert Tally(["word"], KIND, W).told() is None
 
 
 def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
-    ids = key_ids([f"word-{i}" for i in range(50)])
-    homes = candidates_of(ids, 0, W)
+    words = [f"word-{i}" for i in range(50)]
+    homes = candidates_of(key_ids(words), 0, W)
     rng, told, at_home, load = np.random.default_rng(1), [], np.zeros(W, np.int64), np.zeros(W, np.int64)
-    pairs: dict[int, list[tuple[int, int]]] = {worker: [] for worker in range(W)}
-    for key, home in zip(ids.view(np.int64).tolist(), homes.tolist(), strict=True):
+    totals = Counter[str]()
+    for word, home in zip(words, homes.tolist(), strict=True):
         for worker in {home, int(rng.integers(W))}:  # some keys are split, over their home and another worker
             rows = int(rng.integers(1, 100))
-            pairs[worker].append((key, rows))
+            told.append(row_of(worker, rows, word))
             at_home[home] += rows
             load[worker] += rows
-    for worker in range(W):
-        listed = np.array(pairs[worker], np.int64).tobytes()
-        data = listed if worker % 2 else base64.b64encode(listed).decode()  # as Connect tells it
-        told.append(row_of(worker, {"rows": load[worker], "pairs": data}))
-    failed = {**told[0], "rows": 7}  # was retried: the last one counts
-    seen = seen_by_workers({TOLD: [failed, *told]}, W, 20, {3: Plan("fanout", W)})
+            totals[word] += rows
+    told += [row_of(worker, load[worker]) for worker in range(W)]
+    failed = [{**row, "rows": 7} for row in told if row["worker"] == 0]  # was retried: the last one counts
+    seen = seen_by_workers({TOLD: [*failed, *told]}, W, 20, {3: Plan("fanout", W)})
     assert seen.frequencies is not None
     assert seen.frequencies.home_load is not None
     assert (seen.rows, seen.version) == (load.sum(), 3)
     assert seen.load.tolist() == load.tolist()  # type: ignore[union-attr]
     assert seen.frequencies.home_load.tolist() == at_home.tolist()
     assert len(seen.frequencies.key_ids) == 20
-    totals = [sum(rows for each in pairs.values() for one, rows in each if one == key) for key in ids.view(np.int64)]
-    assert seen.frequencies.counts.tolist() == sorted(totals, reverse=True)[:20]
+    assert seen.frequencies.counts.tolist() == [rows for _, rows in totals.most_common(20)]
+    assert {seen.names[int(key)] for key in seen.frequencies.key_ids} <= set(words)
     elsewhere = seen_by_workers({TOLD: told}, W, 20, {3: Plan("hash", W, cold_salt=1)})
     assert elsewhere.frequencies is not None
     assert elsewhere.frequencies.home_load is None  # cold keys were not at home
@@ -141,8 +119,7 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
 
 
 def test_more_workers_than_are_counted_have_no_load() -> None:
-    pairs = np.array([[key_of("the"), 5]]).tobytes()
-    seen = seen_by_workers({TOLD: [row_of(7, {"rows": 5, "pairs": pairs}, 20_001)]}, 20_001, 160, {})
+    seen = seen_by_workers({TOLD: [row_of(7, 5, workers=20_001), row_of(7, 5, "the")]}, 20_001, 160, {})
     assert seen.frequencies is not None
     assert (seen.rows, seen.load, seen.frequencies.counts.tolist()) == (5, None, [5])
 
@@ -188,6 +165,34 @@ def test_keys_of_any_type_are_told_by_name(spark: SparkSession, tmp_path: Path) 
     assert names[1] == "null, 1.000, null"
     rows = results(spark, checkpoint).groupBy(*keys).agg(F.max("n").alias("n")).select("n").collect()
     assert [row["n"] for row in rows] == [1000, 1000]
+
+
+LONG = "x" * 100_000
+
+
+@pytest.mark.parametrize(
+    ("kind", "hot", "name"),
+    [
+        ("double", [0.0, -0.0], "0.0"),
+        ("double", [float("nan")], "NaN"),
+        ("string", [None], "null"),
+        ("string", [""], ""),
+        ("string", [LONG], LONG[:200]),
+    ],
+)
+def test_odd_keys_are_found_and_dealt(
+    spark: SparkSession, tmp_path: Path, kind: str, hot: list[Any], name: str
+) -> None:
+    feed, checkpoint = Feed(spark, tmp_path / "rows", f"key {kind}, v bigint"), tmp_path / "checkpoint"
+    query = start(aggregate(feed.stream(), "key", {"n": Count()}, W, plan=Adaptive(checkpoint)), checkpoint, "update")
+    cold = [i / 7 for i in range(1, 1001)] if kind == "double" else [f"word-{i}" for i in range(1000)]
+    keys = pa.array([*cold, *(hot * (1000 // len(hot)))], pa.float64() if kind == "double" else pa.string())
+    found = process(query, feed, checkpoint, *[pa.table({"key": keys, "v": np.arange(2000)})] * 2)
+    query.stop()
+    assert [record["max_over_mean"] < 1.2 for record in found] == [False, True]
+    assert [each["key"] for each in found[1]["hot_keys"]] == [name]
+    rows = results(spark, checkpoint).groupBy("key").agg(F.max("n").alias("n")).select("n").collect()
+    assert sorted(row["n"] for row in rows) == [2] * 1000 + [2000]
 
 
 def test_a_split_function_gets_the_users_columns_and_its_workers_tell(spark: SparkSession, tmp_path: Path) -> None:

@@ -29,14 +29,28 @@ class States:
     def __init__(self, keys: Sequence[str], aggregates: Sequence[Aggregate]) -> None:
         self._names = list(keys)
         self._keys: pa.Table | None = None
+        self._counts: Codes = np.zeros(0, np.int64)
         self._all = [_Columns(a) if isinstance(a, ColumnAggregate) else _Objects(a) for a in aggregates]
 
     def __len__(self) -> int:
         return 0 if self._keys is None else len(self._keys)
 
+    @property
+    def keys(self) -> pa.Table:
+        """One row per key: its columns."""
+        assert self._keys is not None
+        return self._keys
+
+    @property
+    def counts(self) -> Codes:
+        """How many rows of each key were added."""
+        return self._counts
+
     def add(self, rows: pa.Table) -> None:
         """Take in rows, of any keys in any order."""
         placed = _Rows(rows, self._place(rows))
+        before, self._counts = self._counts, np.bincount(placed.codes, minlength=len(self))
+        self._counts[: len(before)] += before
         for states in self._all:
             states.add(placed)
 
@@ -66,8 +80,7 @@ class States:
         return codes[known:]
 
     def _with_keys(self, names: Sequence[str], columns: list[pa.Array]) -> pa.Table:
-        assert self._keys is not None
-        return pa.table([*self._keys.columns, *columns], [*self._names, *names])
+        return pa.table([*self.keys.columns, *columns], [*self._names, *names])
 
 
 class _Rows:

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any
+from typing import Any, Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 from pyspark.errors import AnalysisException, ParseException, PySparkTypeError, UnsupportedOperationException
 from pyspark.sql import DataFrame
@@ -12,8 +14,16 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from unskew.errors import InputError, InputTypeError
 from unskew.spark.frames import repeated
+from unskew.spark.tasks import spare_what_is_loaded
 
 Batches = Iterator[pa.RecordBatch]
+CountKeys = Callable[[pa.Table, npt.NDArray[np.int64]], None]  # takes keys, and how many rows each has
+
+
+class CountingWork(Protocol):
+    """A function of a worker's batches that groups them by key; it tells `count` how many rows each key has."""
+
+    def __call__(self, batches: Batches, count: CountKeys | None = None) -> Batches: ...
 
 
 def map_in_arrow(df: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
@@ -22,6 +32,7 @@ def map_in_arrow(df: DataFrame, function: Callable[[Batches], Batches], schema: 
 
     @wraps(function)  # its name is in the plan
     def with_names(batches: Batches) -> Batches:
+        spare_what_is_loaded()
         return function(batch.rename_columns(names) for batch in batches)
 
     return df.toDF(*(f"column_{i}" for i in range(len(names)))).mapInArrow(with_names, schema)

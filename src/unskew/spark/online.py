@@ -13,7 +13,7 @@ from unskew.hashing import salts_for
 from unskew.registry import adopt, registration_of
 from unskew.spark.messages import KnownSources
 from unskew.spark.streaming.router_files import RouterFiles
-from unskew.spark.tasks import task_number
+from unskew.spark.tasks import spare_what_is_loaded, task_number
 
 
 def with_online_salt(
@@ -33,6 +33,7 @@ def with_online_salt(
     registration = registration_of(scheme)  # travels with the task: a scheme of the user's own is not known there
 
     def route(batches: Iterator[pa.Array]) -> Iterator[pa.Array]:
+        spare_what_is_loaded()
         adopt(registration)
         source = task_number()
         router = (KnownSources({}, start) if files is None else files).router(scheme, source)

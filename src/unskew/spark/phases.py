@@ -11,7 +11,7 @@ from pyspark.sql.types import StructField, StructType
 from unskew.aggregates import Aggregate
 from unskew.aggregates.states import States, add_all, in_batches, merge_all
 from unskew.errors import InputError
-from unskew.spark.mapping import Batches, arrow_schema
+from unskew.spark.mapping import Batches, CountingWork, CountKeys, arrow_schema
 
 OURS = "__unskew_"
 
@@ -51,14 +51,16 @@ class Phases:
         partial, result = StructType(key_fields + state_fields), StructType(key_fields + result_fields)
         return cls(list(names), dict(results), kinds, partial, result)
 
-    def add_rows(self) -> Callable[[Batches], Batches]:
+    def add_rows(self) -> CountingWork:
         """Phase 1: rows in, one row per key out, with its states."""
         names, results, schema = self.names, [*self.results.values()], arrow_schema(self.partial)
 
-        def phase_1(batches: Batches) -> Batches:
+        def phase_1(batches: Batches, count: CountKeys | None = None) -> Batches:
             states = States(names, results)
             add_all(states, batches)
             if len(states):
+                if count is not None:
+                    count(states.keys, states.counts)
                 yield from in_batches(states.partials(), schema)
 
         return phase_1

@@ -22,7 +22,7 @@ from unskew.spark.evenness import MOST_EXCESS, looks_uneven, measure_max_over_me
 from unskew.spark.feedback import Feedback
 from unskew.spark.frames import as_compared, column, free_name, is_connect, require_batch, require_frame, warn
 from unskew.spark.keys import key_columns, key_id, key_names
-from unskew.spark.mapping import Batches, map_in_arrow
+from unskew.spark.mapping import Batches, CountingWork, map_in_arrow
 from unskew.spark.online import with_online_salt
 from unskew.spark.plan_column import salt_of, with_joined_salt
 from unskew.spark.planning import name_and_parameters, plan_for, require_plan_of, require_same_workers
@@ -116,9 +116,7 @@ class Route:
     ) -> DataFrame:
         """What workers make of the rows that `place` gives them; those of a batch are sorted by key if asked `by_key`.
 
-        Workers tell a `Feedback` how long they took, and `Adaptive` which keys they had."""
-        if isinstance(self.plan, Adaptive) and not self._online:
-            return self._work_adaptively(self.plan, function, schema, needed)
+        Workers tell a `Feedback` how long they took."""
         placed = self.place(needed)
         if by_key:
             placed = placed.sortWithinPartitions(*self.columns)
@@ -126,15 +124,14 @@ class Route:
             return self.scheme.timed(placed, function, schema)
         return map_in_arrow(placed, function, schema)
 
-    def _work_adaptively(
-        self,
-        adaptive: Adaptive,
-        function: Callable[[Batches], Batches],
-        schema: StructType | str,
-        needed: Sequence[str] | None,
+    def work_on_stream(
+        self, function: CountingWork, schema: StructType | str, needed: Sequence[str] | None = None
     ) -> DataFrame:
+        """The same for the rows of a stream. Workers tell `Adaptive` which keys they had."""
+        if not isinstance(self.plan, Adaptive) or self._online:
+            return self.work(function, schema, needed)
         salt = free_name(self.df, SALT)
-        tallied = with_salt_to_tell(self._dealing.df, self._adaptive_route(salt), adaptive)
+        tallied = with_salt_to_tell(self._dealing.df, self._adaptive_route(salt), self.plan)
         salted = tallied.df if needed is None else tallied.df.select(*map(column, needed), salt)
         placed = self._shuffle(salted, column(salt)).drop(salt, *self._dealing.added)
         return work_and_tell(tallied._replace(df=placed), function, schema, key_names(self.keys), self.workers)

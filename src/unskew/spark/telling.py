@@ -1,4 +1,4 @@
-"""What tasks tell the driver: one row per task in a column of its own, which is observed and taken out again.
+"""What tasks tell the driver: rows at their end with a column of its own, which is observed and taken out again.
 
 Accumulators do not exist on Spark Connect; an Observation works on both.
 """
@@ -12,11 +12,12 @@ from pyspark.sql import DataFrame, Observation
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import StructField, StructType
 
+from unskew.aggregates.states import in_batches
 from unskew.errors import InputError, InputTypeError
 from unskew.spark.frames import as_compared
 from unskew.spark.mapping import Batches, nullable
 
-DONE = "__unskew_done"  # what a task did, in one row per task, which is taken out again
+DONE = "__unskew_done"  # what a task did, in rows at its end, which are taken out again
 PATIENCE = 60.0  # seconds: Spark tells of a run shortly after its end
 UNHEARD = "rdd, foreach, foreachPartition and toLocalIterator are not heard of"
 
@@ -63,7 +64,7 @@ def hear(observation: Observation, not_run: str) -> list[Any]:
 
 
 def and_tell(results: Iterable[Any], schema: pa.Schema, told: Callable[[], pa.StructArray | None]) -> Batches:
-    """The batches that a function yields, with nulls in the last column of the schema; then a row of what its task
+    """The batches that a function yields, with nulls in the last column of the schema; then rows of what its task
     tells, if anything."""
     types = schema
     for result in results:
@@ -72,8 +73,8 @@ def and_tell(results: Iterable[Any], schema: pa.Schema, told: Callable[[], pa.St
         yield batch
     last = told()
     if last is not None:
-        others = [pa.nulls(1, field.type) for field in list(types)[:-1]]
-        yield pa.RecordBatch.from_arrays([*others, last], schema=types)
+        others = [pa.nulls(len(last), field.type) for field in list(types)[:-1]]
+        yield from in_batches(pa.table([*others, last], types.names), types)
 
 
 def with_nulls(batch: Any, schema: pa.Schema, names: Sequence[str]) -> pa.RecordBatch:

@@ -20,7 +20,7 @@ from unskew.aggregates import Aggregate, Count, Max, Mean, Min, StdDev, Sum, Var
 from unskew.aggregates.states import STATE
 from unskew.errors import InputError
 from unskew.spark.frames import column
-from unskew.spark.mapping import Batches, nullable, result_schema
+from unskew.spark.mapping import CountingWork, nullable, result_schema
 from unskew.spark.phases import Phases, refuse_our_names
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
@@ -76,8 +76,10 @@ def aggregate_stream(
     needed = list(dict.fromkeys([*keys, *used, *([windows.time] if windows else [])]))
     route, phases = route.on(df), Phases.of(df, keys, needed, results)
 
-    def first_phase(work: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
-        return route.work(work, nullable(result_schema(df, schema)), needed)  # so states are the same with any plan
+    def first_phase(work: CountingWork, schema: StructType | str) -> DataFrame:
+        return route.work_on_stream(
+            work, nullable(result_schema(df, schema)), needed
+        )  # so states are the same with any plan
 
     if mode is not None:
         pane = None if windows is None else PANE

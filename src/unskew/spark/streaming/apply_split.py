@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
@@ -12,7 +13,7 @@ from unskew.aggregates.groups import normalized_keys
 from unskew.aggregates.runs import gather_by_key
 from unskew.aggregates.states import in_batches
 from unskew.spark.frames import column, free_name
-from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable
+from unskew.spark.mapping import Batches, CountKeys, arrow_schema, map_in_arrow, nullable
 from unskew.spark.phases import OURS
 from unskew.spark.route import Route
 from unskew.spark.streaming.adaptive import Adaptive
@@ -42,9 +43,11 @@ def apply_split_to_stream(
     arrow_part, arrow_result = arrow_schema(part), arrow_schema(result)
     keys, time = [*names, pane], windows.time
 
-    def phase_1(batches: Batches) -> Batches:
+    def phase_1(batches: Batches, count: CountKeys | None = None) -> Batches:
         for rows in gather_by_key(batches, keys):
             key = normalized_keys(rows.select(names).slice(0, 1))
+            if count is not None:
+                count(key, np.array([len(rows)]))
             latest = pa.array([pc.max(rows[time]).as_py()], rows[time].type)
             found = key.append_column(TIME, latest).append_column(PART, pa.array([partial(rows.drop_columns([pane]))]))
             yield from found.cast(arrow_part).combine_chunks().to_batches()
@@ -57,7 +60,7 @@ def apply_split_to_stream(
                 merged = merge(row[PART][0].as_py(), row.drop_columns([PART]))
                 yield from in_batches(merged.select(arrow_result.names), arrow_result)
 
-    parts = route.on(df).work(phase_1, part)
+    parts = route.on(df).work_on_stream(phase_1, part)
     marked = parts if windows.watermark is None else parts.withWatermark(TIME, windows.watermark)
     groups = windows.of(column(TIME)), *map(column, names)
     collected = marked.groupBy(*groups).agg(F.collect_list(PART).alias(PART))

@@ -33,8 +33,9 @@ from unskew.aggregates.states import STATE, States, in_batches
 from unskew.errors import InputError
 from unskew.hashing import salt_for
 from unskew.spark.frames import column, outside_compiled_code
-from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow
+from unskew.spark.mapping import Batches, CountingWork, CountKeys, arrow_schema, map_in_arrow
 from unskew.spark.phases import OURS, Phases
+from unskew.spark.tasks import spare_what_is_loaded
 from unskew.spark.windows import WINDOW, Windows, microseconds
 
 GROUPS, BUCKETS = 32, 8  # groups, and buckets of each
@@ -75,7 +76,7 @@ def bucket_of(columns: Sequence[Column]) -> Column:
 
 
 def merge_in_python(
-    place: Callable[[Callable[[Batches], Batches], str], DataFrame],
+    place: Callable[[CountingWork, str], DataFrame],
     phases: Phases,
     names: Sequence[str],
     pane: str | None,
@@ -131,6 +132,7 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
         self.result_schema = _result_schema(phases, names, self._results, pane)
 
     def init(self, handle: Any) -> None:
+        spare_what_is_loaded()
         self._handle = handle
         self._states = handle.getMapState("states", "start bigint, bucket int", "chunk binary")
 
@@ -215,15 +217,15 @@ class Merging(StatefulProcessor):  # type: ignore[misc]
         yield pd.DataFrame({CHUNK: [_bytes(table.select(self.result_schema.names))]})
 
 
-def _in_chunks(phases: Phases, pane: str | None) -> Callable[[Batches], Batches]:
+def _in_chunks(phases: Phases, pane: str | None) -> CountingWork:
     """Phase 1, whose rows are put together: one table per group. Where there are panes, there is a row with the latest
     time of each; the last one has the table."""
     phase_1 = phases.add_rows()
     ids = _group_ids()
     time = STATE.format(len(phases.results) - 1)
 
-    def in_chunks(batches: Batches) -> Batches:
-        parts = list(phase_1(batches))
+    def in_chunks(batches: Batches, count: CountKeys | None = None) -> Batches:
+        parts = list(phase_1(batches, count))
         if not parts:
             return
         table = pa.Table.from_batches(parts)
@@ -231,10 +233,10 @@ def _in_chunks(phases: Phases, pane: str | None) -> Callable[[Batches], Batches]
         for group in np.unique(groups).tolist():
             rows = table.filter(groups == group)
             times = [] if pane is None else _latest_times(rows[pane], pc.struct_field(rows[time], 0))
-            count = max(1, len(times))
+            height = max(1, len(times))
             columns = {
-                GROUP: pa.array([ids[group]] * count, pa.int32()),
-                CHUNK: pa.array([None] * (count - 1) + [_bytes(rows)], pa.binary()),
+                GROUP: pa.array([ids[group]] * height, pa.int32()),
+                CHUNK: pa.array([None] * (height - 1) + [_bytes(rows)], pa.binary()),
             }
             if pane is not None:
                 columns[TIME] = times

@@ -1,7 +1,6 @@
 """`Variance` and `StdDev` of a stream, merged by Spark's own streaming aggregation (see `aggregates.exact_moments`)."""
 
 import math
-from collections.abc import Callable
 
 import pyarrow as pa
 from pyspark.sql import Column
@@ -12,13 +11,13 @@ from pyspark.sql.types import DoubleType, LongType, StructField, StructType
 from unskew.aggregates import StdDev, Variance
 from unskew.aggregates.exact_moments import FIELDS, PLAIN, exact_states, variances
 from unskew.aggregates.states import STATE
-from unskew.spark.mapping import Batches, arrow_schema
+from unskew.spark.mapping import Batches, CountingWork, CountKeys, arrow_schema
 from unskew.spark.phases import Phases
 
 EXACT = StructType([StructField(str(i), DoubleType() if i in (1, 2) else LongType()) for i in range(FIELDS)])
 
 
-def with_exact_moments(phases: Phases) -> tuple[Callable[[Batches], Batches], StructType]:
+def with_exact_moments(phases: Phases) -> tuple[CountingWork, StructType]:
     """Phase 1, and the schema of what it puts out, with the states of variances as columns that can be summed."""
     phase_1 = phases.add_rows()
     exact = [STATE.format(i) for i, each in enumerate(phases.results.values()) if isinstance(each, Variance)]
@@ -27,8 +26,8 @@ def with_exact_moments(phases: Phases) -> tuple[Callable[[Batches], Batches], St
     fields = [StructField(field.name, EXACT) if field.name in exact else field for field in phases.partial]
     schema = arrow_schema(StructType(fields))
 
-    def with_exact(batches: Batches) -> Batches:
-        for batch in phase_1(batches):
+    def with_exact(batches: Batches, count: CountKeys | None = None) -> Batches:
+        for batch in phase_1(batches, count):
             columns = [
                 exact_states(values) if name in exact else values
                 for name, values in zip(batch.schema.names, batch.columns, strict=True)
