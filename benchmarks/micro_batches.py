@@ -33,7 +33,7 @@ SETTINGS = {
     "spark.sql.codegen.cache.maxEntries": "2000",
     # With 64 KB, the default, some tasks wait 40 ms for an acknowledgement, by chance (see `spark_sockets.py`): more
     # than what is compared here.
-    "spark.buffer.size": "1m",
+    "spark.buffer.size": str(2**20),
 }
 Keys = np.ndarray[Any, np.dtype[np.int64]]
 Seconds = dict[str, list[float]]  # of the batches of each query
@@ -45,7 +45,7 @@ class Size(NamedTuple):
     keys: int = 20_000
     rounds: int = 9
     slow_rounds: int = 1  # of one group per key, which takes very long
-    warm: int = 8  # times fall for so long, while Java compiles what is hot: a query runs for hours
+    warm: int = 16  # times fall for so long, while Java compiles what is hot: a query runs for hours
     states: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     workers: tuple[int, ...] = (4, 16, 64)
     sleeping: int = 400_000

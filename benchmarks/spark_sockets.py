@@ -39,8 +39,8 @@ def as_users_call(df: DataFrame, function: Function, schema: str) -> DataFrame:
 CASES: dict[str, tuple[dict[str, str], Callable[[DataFrame, Function, str], DataFrame]]] = {
     "Spark's defaults": ({}, as_users_call),
     "unix domain sockets": ({"spark.python.unix.domain.socket.enabled": "true"}, as_users_call),
-    "buffers of 1 MB": ({"spark.buffer.size": "1m"}, as_users_call),
-    "buffers of 1 MB, as unskew calls functions": ({"spark.buffer.size": "1m"}, map_in_arrow),
+    "buffers of 1 MB": ({"spark.buffer.size": str(2**20)}, as_users_call),
+    "buffers of 1 MB, as unskew calls functions": ({"spark.buffer.size": str(2**20)}, map_in_arrow),
 }
 
 

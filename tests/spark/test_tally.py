@@ -3,6 +3,7 @@
 from collections import Counter
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import numpy as np
 import pyarrow as pa
@@ -73,7 +74,7 @@ def test_a_key_that_is_dealt_over_very_many_workers_is_listed_and_what_is_told_s
     assert very_many is not None
     assert few[1] == {}  # with few workers it would not be hot
     assert next(iter(many[1].items())) == ("spread", 20)
-    assert len(many[1]) == 2**15 // 256
+    assert len(many[1]) == 2**13 // 256
     assert (len(very_many[1]), len(very_many[2])) == (8, 1)
 
 
@@ -82,6 +83,12 @@ def test_keys_that_are_all_different_are_not_frequent() -> None:
     seen = seen_by_workers({TOLD: [row_of(0, 1000)]}, W, 160, {})
     assert seen.frequencies is not None
     assert (seen.rows, len(seen.frequencies.key_ids)) == (1000, 0)
+
+
+def test_keys_that_come_one_by_one_are_told_as_those_that_come_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unskew.spark.streaming.tally.MOST_HELD", 10)
+    words = ["the", "a", "the", "cat"] * 50 + [f"word-{i}" for i in range(200)]
+    assert told_by(words, panes=len(words)) == told_by(words) == (400, {"the": 100, "a": 50, "cat": 50}, ANY)
 
 
 def test_a_task_without_rows_tells_nothing() -> None:
@@ -100,8 +107,8 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
             at_home[home] += rows
             load[worker] += rows
             totals[word] += rows
-    told += [row_of(worker, load[worker]) for worker in range(W)]
-    failed = [{**row, "rows": 7} for row in told if row["worker"] == 0]  # was retried: the last one counts
+    told = [*(row_of(worker, load[worker]) for worker in range(W)), *told]
+    failed = [row_of(0, 10_000), row_of(0, 9000, "other")]  # was retried: the last one counts
     seen = seen_by_workers({TOLD: [*failed, *told]}, W, 20, {3: Plan("fanout", W)})
     assert seen.frequencies is not None
     assert seen.frequencies.home_load is not None
@@ -116,6 +123,14 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
     assert elsewhere.frequencies.home_load is None  # cold keys were not at home
     assert seen_by_workers({TOLD: None}, W, 20, {}).rows == 0
     assert seen_by_workers({TOLD: told}, W + 1, 20, {}).rows == 0  # of a query before, with fewer workers
+
+
+def test_keys_that_share_an_id_are_counted_as_one() -> None:
+    same = {**row_of(0, 3, "rare"), "id": key_of("frequent")}  # as (null, "a") and ("a", null) do
+    seen = seen_by_workers({TOLD: [row_of(0, 100), row_of(0, 90, "frequent"), same]}, W, 20, {})
+    assert seen.frequencies is not None
+    assert seen.frequencies.counts.tolist() == [93]
+    assert list(seen.names.values()) == ["frequent"]
 
 
 def test_more_workers_than_are_counted_have_no_load() -> None:
@@ -196,30 +211,33 @@ def test_odd_keys_are_found_and_dealt(
 
 
 def test_a_split_function_gets_the_users_columns_and_its_workers_tell(spark: SparkSession, tmp_path: Path) -> None:
-    schema = "`a.b` string, __unskew_id bigint, ts timestamp"
+    schema = "`a.b` string, __unskew_done bigint, ts timestamp"
     feed, checkpoint = Feed(spark, tmp_path / "rows", schema), tmp_path / "checkpoint"
     stream = feed.stream().withColumn("a.b", F.coalesce("`a.b`", F.lit("none")))  # cannot be null
-    windows = {"time": "ts", "window": "1 hour", "watermark": "1 hour"}
+    windows = {"time": "ts", "window": "1 minute", "watermark": "1 hour"}
 
     def count(rows: pa.Table) -> pa.Table:
-        assert rows.column_names == ["__unskew_id", "ts", "a.b"]
+        assert rows.column_names == ["__unskew_done", "ts", "a.b"]
         return pa.table({"n": [len(rows)]})
 
     def total(parts: pa.Table) -> pa.Table:
         return pa.table({"n": [pc.sum(parts["n"]).as_py()]})
 
     def split(**plan: Any) -> DataFrame:
-        rows = stream.select("__unskew_id", "ts", "`a.b`")
+        rows = stream.select("__unskew_done", "ts", "`a.b`")
         return apply_split(rows, "a.b", count, total, "n bigint, `a.b` string", W, **plan, **windows)
 
     adaptive = split(plan=Adaptive(checkpoint))
     assert adaptive.schema == split(plan=Plan("fanout", W)).schema
     query = start(adaptive, checkpoint, "update")
     rows = ["the", None, "the", "the"] * 100
-    times = pa.array([0] * 400, pa.timestamp("us", "UTC"))
-    table = pa.table({"a.b": rows, "__unskew_id": range(400), "ts": times})
-    found = process(query, feed, checkpoint, table)
+    times = pa.array(range(0, 400 * 10**6, 10**6), pa.timestamp("us", "UTC"))  # of 7 windows
+    table = pa.table({"a.b": rows, "__unskew_done": range(400), "ts": times})
+    found = process(query, feed, checkpoint, table, table)
     query.stop()
-    assert sum(found[0]["load"]) == 400
-    results_of = results(spark, checkpoint).select("`a.b`", "n").collect()
-    assert sorted(map(tuple, results_of)) == [("none", 100), ("the", 300)]
+    assert [sum(record["load"]) for record in found] == [400, 400]
+    assert [each["key"] for each in found[1]["hot_keys"]] == ["the", "none"]
+    assert found[1]["max_over_mean"] < 1.5 < found[0]["max_over_mean"]
+    last = results(spark, checkpoint).groupBy("window", "`a.b`").agg(F.max("n").alias("n"))
+    sums = last.groupBy("`a.b`").agg(F.count("n"), F.sum("n")).collect()
+    assert sorted(map(tuple, sums)) == [("none", 7, 200), ("the", 7, 600)]

@@ -21,7 +21,7 @@ CountKeys = Callable[[pa.Table, npt.NDArray[np.int64]], None]  # takes keys, and
 
 
 class CountingWork(Protocol):
-    """A function of a worker's batches that groups them by key; it tells `count` how many rows each key has."""
+    """A function of a worker's batches that groups them by key, and tells `count`, if given, how many rows each has."""
 
     def __call__(self, batches: Batches, count: CountKeys | None = None) -> Batches: ...
 

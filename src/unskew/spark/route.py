@@ -127,7 +127,7 @@ class Route:
     def work_on_stream(
         self, function: CountingWork, schema: StructType | str, needed: Sequence[str] | None = None
     ) -> DataFrame:
-        """The same for the rows of a stream. Workers tell `Adaptive` which keys they had."""
+        """As `work`, for the rows of a stream. Workers tell `Adaptive` which keys they had."""
         if not isinstance(self.plan, Adaptive) or self._online:
             return self.work(function, schema, needed)
         salt = free_name(self.df, SALT)

@@ -30,10 +30,12 @@ def spare_what_is_loaded() -> None:
     """Spare the garbage collector what this process of Python has loaded, again when there are more modules.
 
     Spark collects garbage after each task, and goes through all objects for it: some 15 ms with pandas, Arrow and Numba
-    loaded, for a task that may itself take 5 ms. What is garbage now is collected first.
+    loaded, for a task that may itself take 5 ms. What is garbage now is collected first. The function that runs now is
+    spared too: what it holds may stay until more is loaded.
     """
     global _modules_spared
     if len(sys.modules) > _modules_spared:
+        gc.unfreeze()
         gc.collect()
         gc.freeze()
         _modules_spared = len(sys.modules)

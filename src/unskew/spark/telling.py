@@ -1,4 +1,4 @@
-"""What tasks tell the driver: rows at their end with a column of its own, which is observed and taken out again.
+"""What tasks tell the driver: rows at their end, in a column of their own, which is observed and taken out again.
 
 Accumulators do not exist on Spark Connect; an Observation works on both.
 """

@@ -48,7 +48,7 @@ def load_in(sketch: Any, counters: int) -> npt.NDArray[np.int64] | None:
         return None
     if sketch is None:
         return np.zeros(counters, np.int64)
-    return np.frombuffer(as_bytes(sketch), ">i8", counters, struct.calcsize(HEAD)).astype(np.int64)
+    return np.frombuffer(_as_bytes(sketch), ">i8", counters, struct.calcsize(HEAD)).astype(np.int64)
 
 
 def has_counters(sketch: Any, counters: int) -> bool:
@@ -56,11 +56,11 @@ def has_counters(sketch: Any, counters: int) -> bool:
     of workers, mostly cannot; up to four counters look the same."""
     if sketch is None or counters > MOST_COUNTERS:
         return sketch is None and counters > MOST_COUNTERS
-    cells: int = struct.unpack_from(HEAD, as_bytes(sketch))[3]
+    cells: int = struct.unpack_from(HEAD, _as_bytes(sketch))[3]
     return cells == _cells(counters)
 
 
-def as_bytes(observed: Any) -> bytes:
+def _as_bytes(observed: Any) -> bytes:
     """Binary data that was observed, which is text on Connect."""
     return base64.b64decode(observed) if isinstance(observed, str) else bytes(observed)
 

@@ -8,6 +8,7 @@ From this the driver computes where rows would be if every key were at home. A p
 are listed. So all rows of a worker are at home, except those of listed keys whose home is elsewhere.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -34,8 +35,9 @@ TOLD = "told"  # the metric: what each worker told
 # A worker's rows are thought of as so many equal parts: 10 per worker of the query, and at least 160. A key that has
 # more than one part is listed: less cannot be hot, however many workers it is dealt over.
 PARTS_PER_WORKER, LEAST_PARTS = 10, 160
-MOST_LISTED, FEWEST_LISTED = 2**15, 8  # keys of all workers together, but so many per worker at least
+MOST_LISTED, FEWEST_LISTED = 2**13, 8  # keys of all workers together, but so many per worker at least
 NAMES = 100  # keys whose name is told: of all workers together, but one per worker at least
+MOST_HELD = 1000  # tables of keys that are held before they are summed up
 Counts = npt.NDArray[np.int64]
 
 
@@ -75,14 +77,19 @@ def work_and_tell(
 def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
     """A micro-batch of which the workers told, and its `most` frequent keys; `plans` are known by their version."""
     told = metrics[TOLD] or [] if TOLD in metrics else []  # a query before this one may be heard of late
-    totals = {row["worker"]: row for row in told if row["id"] is None}  # each once, also if its task was retried
+    totals: dict[int, Any] = {}
+    listed: dict[int, Counter[int]] = {}
+    for row in told:
+        if row["id"] is None:  # comes first; once more if the task was retried, and then the last time counts
+            totals[row["worker"]], listed[row["worker"]] = row, Counter()
+        else:
+            listed[row["worker"]][row["id"]] += row["rows"]  # keys with nulls may share an id
     first = next(iter(totals.values()), None)
     if first is None or first["workers"] != workers:
         return Seen(0, None)
     rows, version = sum(row["rows"] for row in totals.values()), int(first["version"])
-    listed = {(row["worker"], row["id"]): row["rows"] for row in told if row["id"] is not None}
-    on, ids = np.array([*listed], np.int64).reshape(-1, 2).T
-    counts = np.array([*listed.values()], np.int64)
+    found = [(worker, *pair) for worker, pairs in listed.items() for pair in pairs.items()]
+    on, ids, counts = np.array(found, np.int64).reshape(-1, 3).T
     frequent, counted = _sums_of(ids, counts)
     order = np.argsort(-counted, kind="stable")[:most]
     order = order[are_known(counted[order], rows, most)]
@@ -94,7 +101,8 @@ def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, P
         if version == NO_PLAN or (version in plans and plans[version].cold_salt == 0):
             home_load = _home_load(load, on, ids, counts)
     frequencies = Frequencies(frequent[order].view(np.uint64), counted[order], rows, home_load=home_load)
-    return Seen(rows, load, version, frequencies, names_in([row for row in told if row["key"] is not None]))
+    names = names_in([row for row in reversed(told) if row["key"] is not None])  # the most frequent of each task wins
+    return Seen(rows, load, version, frequencies, names)
 
 
 class Tally:
@@ -102,30 +110,37 @@ class Tally:
 
     def __init__(self, keys: list[str], kind: pa.StructType, workers: int) -> None:
         self._keys, self._kind, self._workers = keys, kind, workers
-        self._counted: list[tuple[pa.Table, Counts]] = []
+        self._found: list[tuple[pa.Table, Counts]] = []
 
     def add(self, keys: pa.Table, counts: Counts) -> None:
         """Take in keys, each with its number of rows. A key may come several times, with other panes of time."""
-        self._counted.append((keys.select(self._keys), counts))
+        self._found.append((keys.select(self._keys), counts))
+        if len(self._found) >= MOST_HELD:
+            self._found = [self._summed()]
 
     def told(self) -> pa.StructArray | None:
         """What the task tells: all of its rows, then those of each listed key, the most frequent first. None where it
         had no rows."""
-        if not self._counted:
+        if not self._found:
             return None
-        keys = pa.concat_tables([keys for keys, _ in self._counted])
-        codes = key_codes(keys)
-        counts = np.bincount(codes, np.concatenate([counts for _, counts in self._counted])).astype(np.int64)
+        keys, counts = self._summed()
         rows = counts.sum()
         order = np.argsort(-counts, kind="stable")[: max(FEWEST_LISTED, MOST_LISTED // self._workers)]
         order = order[counts[order] * max(LEAST_PARTS, PARTS_PER_WORKER * self._workers) > rows]
         kind = self._kind.field("key").type
-        listed = keys.take(first_rows(codes)[order])
+        listed = keys.take(order)
         values = [listed[i].combine_chunks().cast(field.type) for i, field in enumerate(kind)]
         key = pa.concat_arrays([pa.nulls(1, kind), pa.StructArray.from_arrays(values, fields=list(kind))])
         named = np.arange(len(key)) - 1 < max(1, NAMES // self._workers)
         told = [pa.array([rows, *counts[order]], pa.int64()), key, pa.array(named & key.is_valid().to_numpy(False))]
         return pa.StructArray.from_arrays(told, fields=list(self._kind))
+
+    def _summed(self) -> tuple[pa.Table, Counts]:
+        """Each key once, and its rows."""
+        keys = pa.concat_tables([keys for keys, _ in self._found])
+        codes = key_codes(keys)
+        counts = np.bincount(codes, np.concatenate([counts for _, counts in self._found])).astype(np.int64)
+        return keys.take(first_rows(codes)), counts
 
 
 def _tallying(function: CountingWork, keys: list[str], schema: pa.Schema, workers: int) -> Callable[[Batches], Batches]:
