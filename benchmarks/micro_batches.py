@@ -31,9 +31,9 @@ SETTINGS = {
     # By default Spark keeps 100 pieces of compiled code, enough for one query. Side by side, queries would push each
     # other's out, and each batch would be compiled anew.
     "spark.sql.codegen.cache.maxEntries": "2000",
-    # With 64 KB, the default, some tasks wait 40 ms for an acknowledgement, by chance (see `spark_sockets.py`): more
-    # than what is compared here.
-    "spark.buffer.size": str(2**20),
+    # By default some tasks wait 40 ms for an acknowledgement, by chance (see `spark_sockets.py`): more than what is
+    # compared here.
+    "spark.python.unix.domain.socket.enabled": "true",
 }
 Keys = np.ndarray[Any, np.dtype[np.int64]]
 Seconds = dict[str, list[float]]  # of the batches of each query

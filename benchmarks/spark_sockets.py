@@ -29,6 +29,7 @@ from unskew.spark.mapping import map_in_arrow
 
 TASKS = 16
 SIZES = ((1_000, 8), (31_000, 8), (31_000, 80_000))  # rows in, bytes out
+UNIX_SOCKETS = {"spark.python.unix.domain.socket.enabled": "true"}
 Function = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 
@@ -38,9 +39,9 @@ def as_users_call(df: DataFrame, function: Function, schema: str) -> DataFrame:
 
 CASES: dict[str, tuple[dict[str, str], Callable[[DataFrame, Function, str], DataFrame]]] = {
     "Spark's defaults": ({}, as_users_call),
-    "unix domain sockets": ({"spark.python.unix.domain.socket.enabled": "true"}, as_users_call),
     "buffers of 1 MB": ({"spark.buffer.size": str(2**20)}, as_users_call),
-    "buffers of 1 MB, as unskew calls functions": ({"spark.buffer.size": str(2**20)}, map_in_arrow),
+    "unix domain sockets": (UNIX_SOCKETS, as_users_call),
+    "unix domain sockets, as unskew calls functions": (UNIX_SOCKETS, map_in_arrow),
 }
 
 
