@@ -77,9 +77,8 @@ def aggregate_stream(
     route, phases = route.on(df), Phases.of(df, keys, needed, results)
 
     def first_phase(work: CountingWork, schema: StructType | str) -> DataFrame:
-        return route.work_on_stream(
-            work, nullable(result_schema(df, schema)), needed
-        )  # so states are the same with any plan
+        kind = nullable(result_schema(df, schema))  # so states are the same with any plan
+        return route.work_on_stream(work, kind, needed)
 
     if mode is not None:
         pane = None if windows is None else PANE

@@ -39,6 +39,7 @@ MOST_LISTED, FEWEST_LISTED = 2**13, 8  # keys of all workers together, but so ma
 NAMES = 100  # keys whose name is told: of all workers together, but one per worker at least
 MOST_HELD = 1000  # tables of keys that are held before they are summed up
 Counts = npt.NDArray[np.int64]
+Counted = tuple[pa.Table, Counts]  # keys, and how many rows each has
 
 
 class Tallied(NamedTuple):
@@ -110,20 +111,22 @@ class Tally:
 
     def __init__(self, keys: list[str], kind: pa.StructType, workers: int) -> None:
         self._keys, self._kind, self._workers = keys, kind, workers
-        self._found: list[tuple[pa.Table, Counts]] = []
+        self._sums: list[Counted] = []
+        self._new: list[Counted] = []
 
     def add(self, keys: pa.Table, counts: Counts) -> None:
         """Take in keys, each with its number of rows. A key may come several times, with other panes of time."""
-        self._found.append((keys.select(self._keys), counts))
-        if len(self._found) >= MOST_HELD:
-            self._found = [self._summed()]
+        self._new.append((keys.select(self._keys), counts))
+        if len(self._new) >= MOST_HELD:
+            self._sums.append(_summed(self._new))
+            self._new = []
 
     def told(self) -> pa.StructArray | None:
         """What the task tells: all of its rows, then those of each listed key, the most frequent first. None where it
         had no rows."""
-        if not self._found:
+        if not self._sums and not self._new:
             return None
-        keys, counts = self._summed()
+        keys, counts = _summed([*self._sums, *self._new])
         rows = counts.sum()
         order = np.argsort(-counts, kind="stable")[: max(FEWEST_LISTED, MOST_LISTED // self._workers)]
         order = order[counts[order] * max(LEAST_PARTS, PARTS_PER_WORKER * self._workers) > rows]
@@ -135,13 +138,6 @@ class Tally:
         told = [pa.array([rows, *counts[order]], pa.int64()), key, pa.array(named & key.is_valid().to_numpy(False))]
         return pa.StructArray.from_arrays(told, fields=list(self._kind))
 
-    def _summed(self) -> tuple[pa.Table, Counts]:
-        """Each key once, and its rows."""
-        keys = pa.concat_tables([keys for keys, _ in self._found])
-        codes = key_codes(keys)
-        counts = np.bincount(codes, np.concatenate([counts for _, counts in self._found])).astype(np.int64)
-        return keys.take(first_rows(codes)), counts
-
 
 def _tallying(function: CountingWork, keys: list[str], schema: pa.Schema, workers: int) -> Callable[[Batches], Batches]:
     """The function, whose task tells of its keys at the end."""
@@ -151,6 +147,14 @@ def _tallying(function: CountingWork, keys: list[str], schema: pa.Schema, worker
         yield from and_tell(function(batches, tally.add), schema, tally.told)
 
     return work
+
+
+def _summed(found: Sequence[Counted]) -> Counted:
+    """Each key once."""
+    keys = pa.concat_tables([keys for keys, _ in found])
+    codes = key_codes(keys)
+    counts = np.bincount(codes, np.concatenate([counts for _, counts in found])).astype(np.int64)
+    return keys.take(first_rows(codes)), counts
 
 
 def _home_load(load: Counts, on: Counts, ids: Counts, counts: Counts) -> Counts:
