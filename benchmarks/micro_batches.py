@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from rich.table import Table
 
+from spark_sockets import UNIX_SOCKETS
 from timing import console
 from unskew.spark.streaming.merging import PROVIDER, ROCKS
 
@@ -33,7 +34,7 @@ SETTINGS = {
     "spark.sql.codegen.cache.maxEntries": "2000",
     # By default some tasks wait 40 ms for an acknowledgement, by chance (see `spark_sockets.py`): more than what is
     # compared here.
-    "spark.python.unix.domain.socket.enabled": "true",
+    **UNIX_SOCKETS,
 }
 Keys = np.ndarray[Any, np.dtype[np.int64]]
 Seconds = dict[str, list[float]]  # of the batches of each query

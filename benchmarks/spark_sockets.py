@@ -1,4 +1,4 @@
-"""Small tasks of Python on a local Spark: what they wait for, and how to let them not wait.
+"""Small tasks of Python on a local Spark: what they wait for, and what spares them that.
 
 Rows go to Python and back through a socket. By default Spark writes 64 KB at a time. Linux holds back the last piece of
 a message until what came before is acknowledged, and acknowledges small pieces 40 ms late (Nagle's algorithm, delayed
@@ -6,7 +6,7 @@ acknowledgements). So many tasks wait 40 ms, with an idle core. And after each t
 Python goes through all that is loaded.
 
 Each case is a Spark of its own, since these are settings of a process; they are run in turn, several times. The
-function counts rows and puts out as many bytes as asked for.
+function reads its rows and puts out as many bytes as asked for.
 
     python benchmarks/spark_sockets.py [--quick]
 """
@@ -45,13 +45,13 @@ CASES: dict[str, tuple[dict[str, str], Callable[[DataFrame, Function, str], Data
 }
 
 
-def counting(bytes_out: int) -> Function:
-    def count(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def reading(bytes_out: int) -> Function:
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             pass
         yield pa.record_batch({"x": np.zeros(bytes_out // 8, np.int64)})
 
-    return count
+    return read
 
 
 def times_of(case: str, rounds: int) -> list[float]:
@@ -62,7 +62,7 @@ def times_of(case: str, rounds: int) -> list[float]:
         for rows, bytes_out in SIZES:
             df = spark.range(0, TASKS * rows, 1, TASKS).cache()
             df.count()
-            stage = call(df, counting(bytes_out), "x bigint")
+            stage = call(df, reading(bytes_out), "x bigint")
             times = []
             for _ in range(2 * rounds):  # half of them warm up
                 began = time.perf_counter()

@@ -43,7 +43,7 @@ class States:
 
     @property
     def counts(self) -> Codes:
-        """How many rows of each key were added; for states that took in rows only, no partial results."""
+        """How many rows of each key were added. Not for states that have merged partial results."""
         return self._counts
 
     def add(self, rows: pa.Table) -> None:

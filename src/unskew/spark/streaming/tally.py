@@ -77,7 +77,9 @@ def work_and_tell(
 
 def seen_by_workers(metrics: Any, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
     """A micro-batch of which the workers told, and its `most` frequent keys; `plans` are known by their version."""
-    told = metrics[TOLD] or [] if TOLD in metrics else []  # a query before this one may be heard of late
+    if TOLD not in metrics:  # a query before this one may be heard of late
+        return Seen(0, None)
+    told = metrics[TOLD] or []
     totals: dict[int, Any] = {}
     listed: dict[int, Counter[int]] = {}
     for row in told:
