@@ -245,8 +245,7 @@ def test_what_is_no_plan_of_ours_places_all_keys_at_home(spark: SparkSession, tm
     folder, cells = SideFolder(tmp_path, "route"), cells_for(100)
     word = int(key_ids(["the"])[0])
     good = line_of(Plan("fanout", 2, (HotKey(word, 1.0, (1, 2, 3)),)), 7, cells)
-    body = good.partition(" ")[2].replace("version", "edition")
-    other = f"{zlib.crc32(body.encode())} {body}"
+    others = [f"{zlib.crc32(body.encode())} {body}" for body in ('{"version":7,"places":[1,2,3]}', "seven,1,2,3", ",")]
     df = spark.createDataFrame([("the", turn) for turn in range(6)], "word string, turn int")
 
     def found(line: str) -> tuple[set[int], set[int]]:
@@ -256,7 +255,10 @@ def test_what_is_no_plan_of_ours_places_all_keys_at_home(spark: SparkSession, tm
         return {salt for salt, _ in rows}, {version for _, version in rows}
 
     assert found(good) == ({1, 2, 3}, {7})
-    assert [found(line) for line in (other, f"{good}\nmore", good[:-9], "", "nonsense")] == [({0}, {-1})] * 5
+    damaged = [f"{good}\nmore", good[:-9], "", "nonsense"]
+    assert [found(line) for line in [*others, *damaged]] == [({0}, {-1})] * 7
+    short = "7,1,2,3"
+    assert found(f"{zlib.crc32(short.encode())} {short}") == ({0}, {7})
 
 
 def test_mistakes_are_refused(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:

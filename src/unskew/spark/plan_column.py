@@ -28,11 +28,31 @@ MOST_CONSTANTS = 20_000  # places of a plan that become constants; from about 10
 
 
 class PlanTable(NamedTuple):
-    """The perfect hash table of a plan: what `entry_of` and `salt_at` look up."""
+    """The perfect hash table of a plan."""
 
     displacements: list[int]
     entries: list[int]  # of each cell: the hash of its key in the high half, its range of places in the low half
     places: list[int]  # salts; the first is that of every cold key
+
+
+class Part(NamedTuple):
+    """Some consecutive numbers of an array."""
+
+    array: Column
+    first: int = 0
+
+    def at(self, number: Column) -> Column:
+        """The number at a position of this part; null past the end of the array."""
+        return F.get(self.array, number + F.lit(self.first) if self.first else number)
+
+
+class TableParts(NamedTuple):
+    """A plan's table in Spark: what `entry_of` and `salt_at` look up. Numbers that no plan has give null."""
+
+    displacements: Part
+    entries: Part
+    places: Part
+    cells: int
 
 
 BIGINT = "bigint"
@@ -65,22 +85,24 @@ def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
     table = table_of(plan)
     if table is None:
         return None
-    entry = entry_of(columns, _constant(table.displacements), _constant(table.entries, BIGINT), len(table.entries))
-    return salt_at(columns, entry, turn, _constant(table.places))
+    entries = Part(_constant(table.entries, BIGINT))
+    parts = TableParts(Part(_constant(table.displacements)), entries, Part(_constant(table.places)), len(table.entries))
+    return salt_at(columns, entry_of(columns, parts), turn, parts)
 
 
-def entry_of(columns: list[Column], displacements: Column, entries: Column, cells: int) -> Column:
+def entry_of(columns: list[Column], table: TableParts) -> Column:
     """The entry of the only cell where the key can be, a bigint."""
     hashed = F.hash(*columns)
-    displacement = F.get(displacements, hashed.bitwiseAND(F.lit(cells // CELLS_PER_GROUP - 1)))
-    return F.get(entries, F.shiftright(hashed, 16).bitwiseXOR(displacement).bitwiseAND(F.lit(cells - 1)))
+    displacement = table.displacements.at(hashed.bitwiseAND(F.lit(table.cells // CELLS_PER_GROUP - 1)))
+    cell = F.shiftright(hashed, 16).bitwiseXOR(displacement.try_cast("int")).bitwiseAND(F.lit(table.cells - 1))
+    return table.entries.at(cell)
 
 
-def salt_at(columns: list[Column], entry: Column, turn: Column, places: Column) -> Column:
+def salt_at(columns: list[Column], entry: Column, turn: Column, table: TableParts) -> Column:
     """The salt of a row whose key belongs to a cell with this entry."""
     range_ = entry.bitwiseAND(F.lit(LOW_HALF)).cast("int")
     place = F.shiftright(range_, COUNT_BITS) + turn % range_.bitwiseAND(F.lit((1 << COUNT_BITS) - 1))
-    return F.get(places, F.when(is_hot(columns, entry), place).otherwise(F.lit(0)))
+    return table.places.at(F.when(is_hot(columns, entry), place).otherwise(F.lit(0))).try_cast("int")
 
 
 def is_hot(columns: list[Column], entry: Column) -> Column:

@@ -4,11 +4,12 @@ A streaming query's expressions are fixed when it starts. But Spark opens a text
 anew in each micro-batch, and hands its one value to all tasks of that batch, retries included. So the line holds the
 perfect hash table of `plan_column`, and the salt is the same expression as for a plan that does not change.
 
-The line is a CRC-32, a space and a JSON. What does not fit its CRC, and a file that is missing, is taken for an empty
-plan: rows are balanced less, and no result is wrong, since any salt is right.
+The line is a CRC-32, a space, and whole numbers between commas: the version, then the three parts of the table, one
+after the other. In Spark they are one array: out of a struct of several, Spark would take each anew for each row. What
+does not fit its CRC, and a file that is missing, is taken for an empty plan: rows are balanced less, and no result is
+wrong, since any salt is right.
 """
 
-import json
 import zlib
 from dataclasses import replace
 from typing import NamedTuple
@@ -20,13 +21,12 @@ from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark
 from unskew.errors import InputError
 from unskew.plan import Plan
 from unskew.spark.frames import column, free_name
-from unskew.spark.plan_column import CELLS_PER_GROUP, entry_of, is_hot, salt_at, table_of
+from unskew.spark.plan_column import CELLS_PER_GROUP, Part, TableParts, entry_of, is_hot, salt_at, table_of
 from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
-TABLE, ENTRY, HOT = "__unskew_table", "__unskew_entry", "__unskew_hot"
+NUMBERS, ENTRY, HOT = "__unskew_numbers", "__unskew_entry", "__unskew_hot"
 NO_PLAN = -1  # the version that is told by a batch that could not read its plan
-SCHEMA = "version bigint, displacements array<int>, entries array<bigint>, places array<int>"
 READING = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 
 
@@ -39,7 +39,7 @@ def line_of(plan: Plan, version: int, cells: int) -> str:
     """The line of a plan that fits so many cells; see `cut_to_fit`."""
     table = table_of(plan, cells)
     assert table is not None
-    body = json.dumps({"version": version, **table._asdict()}, separators=(",", ":"))
+    body = ",".join(map(str, [version, *table.displacements, *table.entries, *table.places]))
     return f"{zlib.crc32(body.encode())} {body}"
 
 
@@ -49,8 +49,8 @@ def version_in(line: str | None) -> int | None:
     if check != str(zlib.crc32(body.encode())):
         return None
     try:
-        return int(json.loads(body)["version"])
-    except (KeyError, TypeError, ValueError):
+        return int(body.split(",")[0])
+    except ValueError:
         return None
 
 
@@ -87,14 +87,20 @@ def with_planned_salt(
             f"checkpoint: Spark does not find {folder.address_of(NAME)}, which unskew has just written: give the "
             "address in full, such as hdfs://host/folder, of a file system that Spark and this process both see"
         ) from None
-    body = F.substring_index("value", " ", -1)  # a JSON without spaces
+    body = F.substring_index("value", " ", -1)
     whole = F.crc32(body.cast("binary")).cast("string") == F.substring_index("value", " ", 1)
-    found = texts.select(F.from_json(F.when(whole, body), SCHEMA).alias("plan"))
-    plan = found.select(F.when(F.col("plan.version").isNotNull(), F.col("plan"))).scalar()  # no version: not ours
-    table, entry, hot = (free_name(df, name) for name in (TABLE, ENTRY, HOT))
-    with_plan = df.withColumn(table, plan)
-    entries = entry_of(columns, column(table)["displacements"], column(table)["entries"], cells)
-    looked_up = with_plan.withColumn(entry, entries)
-    found_salt = F.coalesce(salt_at(columns, column(entry), turn, column(table)["places"]), F.lit(0))
-    salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(table, entry)
-    return Planned(salted, hot, F.coalesce(plan.getField("version"), F.lit(NO_PLAN)))
+    found = texts.select(F.when(whole, F.split(body, ",").try_cast("array<bigint>")).alias("numbers"))
+    plan = found.select(F.when(F.get("numbers", F.lit(0)).isNotNull(), F.col("numbers"))).scalar()  # else not ours
+    numbers, entry, hot = (free_name(df, name) for name in (NUMBERS, ENTRY, HOT))
+    with_plan = df.withColumn(numbers, plan)
+    table = _parts_of(column(numbers), cells)
+    looked_up = with_plan.withColumn(entry, entry_of(columns, table))
+    found_salt = F.coalesce(salt_at(columns, column(entry), turn, table), F.lit(0))
+    salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(numbers, entry)
+    return Planned(salted, hot, F.coalesce(F.get(plan, F.lit(0)), F.lit(NO_PLAN)))
+
+
+def _parts_of(numbers: Column, cells: int) -> TableParts:
+    """The table in the numbers of a line, behind the version."""
+    groups = cells // CELLS_PER_GROUP
+    return TableParts(Part(numbers, 1), Part(numbers, 1 + groups), Part(numbers, 1 + groups + cells), cells)
