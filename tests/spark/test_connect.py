@@ -18,15 +18,15 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from streams import Feed, process, results, start
+from streams import Feed, process, records, results, start, wait_until
 
 from unskew import PartialKey, Plan, make
 from unskew.aggregates import Count, Sum
-from unskew.errors import InputError
 from unskew.plan import HotKey
 from unskew.spark import (
     SALT,
     Adaptive,
+    Conversation,
     Decay,
     Feedback,
     LearnedCosts,
@@ -110,8 +110,18 @@ def test_windows_of_a_stream_end_by_their_watermark(got: dict[str, Any]) -> None
     }
 
 
-def test_a_router_that_would_have_to_know_its_micro_batch_is_refused(got: dict[str, Any]) -> None:
-    assert got["stream"]["refused"].startswith("scheme: cg runs online, and on Spark Connect its routers do not know")
+def test_what_tasks_learn_goes_on_from_one_micro_batch_to_the_next(got: dict[str, Any]) -> None:
+    learnt = got["learning"]
+    assert [sum(load) for load in learnt["load"]] == [ROWS, ROWS]
+    assert max(max(load) for load in learnt["load"]) < 1.2 * ROWS / W
+    assert learnt["rows"] == [2 * ROWS] * 3
+    assert learnt["left"] == [["routers/0", "routers/1"], ["halves/0", "halves/1"], ["told/0", "told/1"]]
+    assert learnt["heard"] == [["gathered/0.json"], ["known/1"]]  # written by those who read what was told in batch 0
+
+
+def test_tasks_that_do_not_know_their_micro_batch_say_so(got: dict[str, Any]) -> None:
+    said = "checkpoint: the task does not know its micro-batch, so it cannot go on from the last one. On Spark Connect"
+    assert f"{said} that is so with foreachBatch" in got["learning"]["failed"]
 
 
 def test_the_report_counts_every_row(got: dict[str, Any]) -> None:
@@ -188,18 +198,54 @@ def streamed(spark: SparkSession) -> dict[str, Any]:
     placing = start(repartition(others.stream(), "word", W, plan=Adaptive(elsewhere), deal="position"), elsewhere)
     placed = process(placing, others, elsewhere, TABLE, TABLE)
     placing.stop()
-    try:
-        repartition(feed.stream(), "word", W, "cg", plan=Adaptive(checkpoint))
-        refused = ""
-    except InputError as error:
-        refused = str(error)
     return {
         "balance": [record["max_over_mean"] for record in records],
         "hottest": records[1]["hot_keys"][0]["key"],
         "placed": [[record["max_over_mean"], sum(record["load"]) - record["rows"]] for record in placed],
         "counts": sorted(map(list, results(spark, checkpoint).where("batch = 1").drop("batch").collect())),
         "plain": sorted(map(list, feed.batch().groupBy("word").count().collect())),
-        "refused": refused,
+    }
+
+
+def learning(spark: SparkSession) -> dict[str, Any]:
+    """Two micro-batches of the same rows, by what goes on from one to the next: routers, worker halves, costs."""
+    feed, schema = Feed(spark, Path("learnt"), "word string, row bigint"), "word string, row bigint"
+    routers, halves, costs = folders = [Path(name).absolute() for name in ("routers", "halves", "costs")]
+    for _ in range(2):
+        feed.put(TABLE)
+
+    def converse(checkpoint: Path) -> Any:
+        return Conversation(make("posg", W)).map(feed.stream(), "word", same, schema, checkpoint=checkpoint)
+
+    ways = {
+        routers: repartition(feed.stream(), "word", W, "cg", plan=Adaptive(routers)),
+        halves: converse(halves),
+        costs: map_balanced(feed.stream(), same, schema, W, LearnedCosts("word"), checkpoint=costs),
+    }
+    for folder, rows in ways.items():
+        writer = rows.writeStream.option("checkpointLocation", str(folder)).format("parquet")
+        query = writer.start(f"{folder}-results")
+        query.processAllAvailable()
+        query.stop()
+    wait_until(lambda: len(records(routers)) == 2)
+    lost = Path("lost").absolute()
+    try:
+        start(converse(lost), lost).processAllAvailable()  # by foreachBatch
+        failed = ""
+    except Exception as error:
+        failed = str(error)
+
+    def left(folder: Path, kind: str) -> list[str]:
+        found = sorted((folder / "unskew").glob(f"{kind}/*"))
+        return [f"{each.parent.name}/{each.name}" for each in found]
+
+    of_schemes, of_keys = "conversation/schemes/*", "costs/keys/*"
+    return {
+        "load": [record["load"] for record in records(routers)],
+        "rows": [results(spark, folder).count() for folder in folders],
+        "left": [left(routers, "route/routers"), left(halves, f"{of_schemes}/halves"), left(costs, f"{of_keys}/told")],
+        "heard": [left(halves, f"{of_schemes}/gathered"), left(costs, f"{of_keys}/known")],
+        "failed": failed,
     }
 
 
@@ -279,6 +325,7 @@ def main(port: str) -> dict[str, Any]:
                 repartition(df, "word", W, plan=plan_for(df, "word", W, "fish", decay=Decay("row", ROWS)))
             ),
             "stream": streamed(spark),
+            "learning": learning(spark),
             "windows": windowed(spark),
             "report": skew_report(df, "word", W).to_dict(),
             **work_answers(df),

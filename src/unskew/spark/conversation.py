@@ -15,7 +15,7 @@ from unskew.errors import InputError, InputTypeError
 from unskew.registry import registration_of
 from unskew.router import Router
 from unskew.spark.cost_dealing import as_number, cost_column
-from unskew.spark.frames import column, free_name, is_connect, require_frame, warn
+from unskew.spark.frames import column, free_name, require_frame, warn
 from unskew.spark.keys import key_columns, key_id, key_names
 from unskew.spark.letters import DONE_TYPE, executing, letters
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_schema
@@ -136,8 +136,8 @@ class Conversation:
             of the others in its batch; what is negative, infinite or NaN ends the run. Left out, the function is timed.
         checkpoint
             Of a stream: the query's ``checkpointLocation``. Sources and workers go on from what is there, after a
-            restart too; with other parameters of the scheme they start anew. Not on Spark Connect, where tasks do not
-            know their micro-batch.
+            restart too; with other parameters of the scheme they start anew. On Spark Connect, not into
+            ``foreachBatch``, where tasks do not know their micro-batch.
         name
             Of a stream: tells apart several that one query uses.
         """
@@ -245,8 +245,6 @@ def _checked(df: DataFrame, checkpoint: str | Path | None, name: str) -> Adaptiv
         return None
     if checkpoint is None:
         raise InputError("checkpoint: must be the query's checkpointLocation where df is a stream, not None")
-    if is_connect(df):
-        raise InputError("df: on Spark Connect tasks do not know their micro-batch; call map in foreachBatch")
     return Adaptive(checkpoint, name=name)
 
 

@@ -32,11 +32,6 @@ def require_batch(df: Any) -> None:
         )
 
 
-def is_connect(df: DataFrame) -> bool:
-    """Whether the DataFrame is one of Spark Connect."""
-    return type(df).__module__.startswith("pyspark.sql.connect")
-
-
 def as_compared(spark: SparkSession, names: Iterable[str]) -> list[str]:
     """The names of columns as Spark compares them: by default it ignores case."""
     cased = setting(spark, "spark.sql.caseSensitive") == "true"

@@ -10,7 +10,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from unskew.checks import require_integer
 from unskew.errors import InputError, InputTypeError
 from unskew.spark.cost_dealing import MOST_WORKERS, CostDealing, as_number, cost_column
-from unskew.spark.frames import as_compared, free_name, is_connect, repeated, require_frame
+from unskew.spark.frames import as_compared, free_name, repeated, require_frame
 from unskew.spark.keys import described_keys
 from unskew.spark.learned_costs import KEY, LearnedCosts
 from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, nullable, result_schema
@@ -82,7 +82,8 @@ def map_balanced(
         it needs once per process (``functools.cache``); and rows next to one that fails may be done twice.
     checkpoint
         Of a stream with `LearnedCosts`: the query's ``checkpointLocation``. What rows took is left there, and each
-        micro-batch is dealt by what the ones before it took. Left out, costs stay as they were learnt or loaded.
+        micro-batch is dealt by what the ones before it took. Left out, costs stay as they were learnt or loaded. On
+        Spark Connect, not into ``foreachBatch``, where tasks do not know their micro-batch.
 
     Notes
     -----
@@ -153,8 +154,6 @@ def _on_stream(
     if deal is not None:
         raise InputError("deal: must be left out on a stream, whose tasks deal their rows as they come")
     if isinstance(cost, LearnedCosts) and checkpoint is not None:
-        if is_connect(df):
-            raise InputError("checkpoint: on Spark Connect tasks do not know their micro-batch; leave it out")
         key = described_keys(df, list(cost.cost_key))
         folder = SideFolder(checkpoint, COSTS)
         folder.create()

@@ -42,12 +42,12 @@ class Part(NamedTuple):
     first: int = 0
 
     def at(self, number: Column) -> Column:
-        """The number at a position of this part; null past the end of the array."""
+        """The number at a position of this part; null past the end of the array, where the last part ends."""
         return F.get(self.array, number + F.lit(self.first) if self.first else number)
 
 
 class TableParts(NamedTuple):
-    """A plan's table in Spark: what `entry_of` and `salt_at` look up. Numbers that no plan has give null."""
+    """A plan's table in Spark: what `entry_of` and `salt_at` look up."""
 
     displacements: Part
     entries: Part

@@ -20,7 +20,7 @@ from unskew.spark.anchors import repartition_at_anchors
 from unskew.spark.dealing import Dealing, by_position, dealing
 from unskew.spark.evenness import MOST_EXCESS, looks_uneven, measure_max_over_mean
 from unskew.spark.feedback import Feedback
-from unskew.spark.frames import as_compared, column, free_name, is_connect, require_batch, require_frame, warn
+from unskew.spark.frames import as_compared, column, free_name, require_batch, require_frame, warn
 from unskew.spark.keys import key_columns, key_id, key_names
 from unskew.spark.mapping import Batches, CountingWork, map_in_arrow
 from unskew.spark.online import with_online_salt
@@ -264,11 +264,6 @@ class Route:
             raise InputError("plan: Adaptive is for streams; leave it out for a batch, whose keys are counted first")
         if self.sample is not None:
             raise InputError("sample: must be left out with Adaptive, which counts all rows on the way")
-        if self._online and is_connect(self.df):
-            raise InputError(
-                f"scheme: {self._registration.name} runs online, and on Spark Connect its routers do not know their "
-                "micro-batch; take a scheme that can be planned, or leave plan out: routers then start empty in each"
-            )
 
     def _check_plan(self, plan: Plan) -> None:
         if not isinstance(plan, Plan):

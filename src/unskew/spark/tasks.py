@@ -22,7 +22,10 @@ def this_batch() -> int:
     task = TaskContext.get()
     found = None if task is None else task.getLocalProperty(BATCH_ID)
     if found is None:
-        raise InputError("checkpoint: the task does not know its micro-batch, so it cannot go on from the last one")
+        raise InputError(
+            "checkpoint: the task does not know its micro-batch, so it cannot go on from the last one. On Spark "
+            "Connect that is so with foreachBatch: write to another sink, or take a scheme that can be planned"
+        )
     return int(found)
 
 

@@ -4,10 +4,10 @@ A streaming query's expressions are fixed when it starts. But Spark opens a text
 anew in each micro-batch, and hands its one value to all tasks of that batch, retries included. So the line holds the
 perfect hash table of `plan_column`, and the salt is the same expression as for a plan that does not change.
 
-The line is a CRC-32, a space, and whole numbers between commas: the version, then the three parts of the table, one
-after the other. In Spark they are one array: out of a struct of several, Spark would take each anew for each row. What
-does not fit its CRC, and a file that is missing, is taken for an empty plan: rows are balanced less, and no result is
-wrong, since any salt is right.
+The line is a CRC-32, a space, and whole numbers between commas: the version, the number of cells, then the three parts
+of the table, one after the other. In Spark they are one array: out of a struct of several, Spark would take each anew
+for each row. What does not fit its CRC or has another number of cells, and a file that is missing, is taken for an
+empty plan: rows are balanced less, and no result is wrong, since any salt is right.
 """
 
 import zlib
@@ -39,7 +39,7 @@ def line_of(plan: Plan, version: int, cells: int) -> str:
     """The line of a plan that fits so many cells; see `cut_to_fit`."""
     table = table_of(plan, cells)
     assert table is not None
-    body = ",".join(map(str, [version, *table.displacements, *table.entries, *table.places]))
+    body = ",".join(map(str, [version, cells, *table.displacements, *table.entries, *table.places]))
     return f"{zlib.crc32(body.encode())} {body}"
 
 
@@ -90,7 +90,8 @@ def with_planned_salt(
     body = F.substring_index("value", " ", -1)
     whole = F.crc32(body.cast("binary")).cast("string") == F.substring_index("value", " ", 1)
     found = texts.select(F.when(whole, F.split(body, ",").try_cast("array<bigint>")).alias("numbers"))
-    plan = found.select(F.when(F.get("numbers", F.lit(0)).isNotNull(), F.col("numbers"))).scalar()  # else not ours
+    fits = F.get("numbers", F.lit(0)).isNotNull() & (F.get("numbers", F.lit(1)) == cells)
+    plan = found.select(F.when(fits, F.col("numbers"))).scalar()
     numbers, entry, hot = (free_name(df, name) for name in (NUMBERS, ENTRY, HOT))
     with_plan = df.withColumn(numbers, plan)
     table = _parts_of(column(numbers), cells)
@@ -101,6 +102,6 @@ def with_planned_salt(
 
 
 def _parts_of(numbers: Column, cells: int) -> TableParts:
-    """The table in the numbers of a line, behind the version."""
+    """The table in the numbers of a line, behind the version and the number of cells."""
     groups = cells // CELLS_PER_GROUP
-    return TableParts(Part(numbers, 1), Part(numbers, 1 + groups), Part(numbers, 1 + groups + cells), cells)
+    return TableParts(Part(numbers, 2), Part(numbers, 2 + groups), Part(numbers, 2 + groups + cells), cells)
