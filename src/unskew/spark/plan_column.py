@@ -41,9 +41,9 @@ class Part(NamedTuple):
     array: Column
     first: int = 0
 
-    def at(self, number: Column) -> Column:
-        """The number at a position of this part; null past the end of the array, where the last part ends."""
-        return F.get(self.array, number + F.lit(self.first) if self.first else number)
+    def at(self, position: Column) -> Column:
+        """The number at a position of this part, the first being 0; null past the end of the array."""
+        return F.get(self.array, position + F.lit(self.first) if self.first else position)
 
 
 class TableParts(NamedTuple):

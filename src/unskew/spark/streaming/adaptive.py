@@ -40,6 +40,9 @@ class Adaptive:
     its tasks. The first one has no plan, and places rows by hash. A plan that comes late is used one batch later. A
     query that is started again goes on with the last plan.
 
+    Schemes that run online have live routers instead, which go on from one micro-batch to the next. On Spark Connect,
+    that is not possible into ``foreachBatch``, where tasks do not know their micro-batch.
+
     Parameters
     ----------
     checkpoint
