@@ -52,6 +52,15 @@ def key_ids(keys: Any, *more: Any) -> KeyIds:
     return ids
 
 
+def can_be_key(kind: pa.DataType) -> bool:
+    """Whether `key_ids` takes columns of this type."""
+    try:
+        _plain_values(pa.nulls(1, kind))
+    except InputTypeError:
+        return False
+    return True
+
+
 def _as_arrow(keys: Any) -> pa.Array:
     """The keys as one array of plain values."""
     array = keys if isinstance(keys, pa.Array | pa.ChunkedArray) else _to_arrow(keys)

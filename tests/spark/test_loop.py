@@ -14,6 +14,7 @@ from unskew.batch_records import read_records
 from unskew.hashing import candidates_of
 from unskew.plan import HotKey
 from unskew.spark.streaming.loop import PLANS_KEPT, Loop
+from unskew.spark.streaming.observed_tally import told_in
 from unskew.spark.streaming.plan_file import NAME as PLAN
 from unskew.spark.streaming.plan_file import version_in
 from unskew.spark.streaming.seen import Seen, seen_in_load, seen_in_rows
@@ -39,7 +40,9 @@ def loop_in(folder: Path, scheme: str = "fanout", keep: int = 100, **parameters:
     """A loop that is told what was seen as it is."""
     (folder / "metadata").write_text("one another")  # ids of queries, in Spark's file of the checkpoint
     side = SideFolder(folder, "route")
-    return Loop(side, scheme, parameters, W, ["string"], lambda told, plans: told, alpha=0.2, most=100, keep=keep)
+    return Loop(
+        side, scheme, parameters, W, ["string"], lambda batch, told, plans: told, alpha=0.2, most=100, keep=keep
+    )
 
 
 def progress(batch: int, query: str = "one") -> Any:
@@ -51,7 +54,7 @@ def test_metrics_of_a_query_before_that_observed_something_else_are_left_out() -
     for metrics in (Row(rows=3, load=None), Row(rows=3, counters=None), Row(told=[])):
         assert seen_in_load(metrics, W) == Seen(0, None)
         assert seen_in_rows(metrics, W, 100, {}) == Seen(0, None)
-        assert seen_by_workers(metrics, W, 100, {}) == Seen(0, None)
+        assert seen_by_workers(*told_in(metrics, W), W, 100, {}) == Seen(0, None)
 
 
 def plan_of(folder: Path, version: int) -> Plan:

@@ -1,6 +1,7 @@
 """What workers tell of the keys of a micro-batch."""
 
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
@@ -17,28 +18,43 @@ from unskew import Plan, key_ids
 from unskew.aggregates import Count
 from unskew.hashing import candidates_of
 from unskew.spark import Adaptive, aggregate, apply_split
+from unskew.spark.keys import key_id, shown_key
 from unskew.spark.mapping import arrow_schema
-from unskew.spark.streaming.tally import TOLD, Tally, seen_by_workers
+from unskew.spark.streaming.accumulated_tally import UNKNOWN, Together, accumulator_for, take_told, told_of
+from unskew.spark.streaming.observed_tally import TOLD, told_in, told_rows
+from unskew.spark.streaming.seen import Seen
+from unskew.spark.streaming.tally import Tally, Told, seen_by_workers
 
 W, ROWS = 8, 20_000
 KIND = pa.struct({"rows": pa.int64(), "key": pa.struct({"0": pa.string()}), "named": pa.bool_()})
-Told = tuple[int, dict[str, int], list[str]]  # rows, those of the listed keys, and the keys that are named
+Listed = tuple[int, dict[str, int], list[str]]  # rows, those of the listed keys, and the keys that are named
 
 
-def told_by(words: list[str], workers: int = W, panes: int = 1) -> Told | None:
-    tally = Tally(["word"], KIND, workers)
+def told_by(words: list[str], workers: int = W, panes: int = 1) -> Listed:
+    """What a task tells. It is the same in an accumulator and as an observed metric."""
+    tally = Tally(["word"], workers)
     for pane in range(panes):
         found = Counter(words[pane::panes])
         keys = pa.table({"word": pa.array(list(found), pa.large_string()), "pane": [pane] * len(found)})
         tally.add(keys, np.array([*found.values()], np.int64))
-    told = tally.told()
-    if told is None:
-        return None
+    told, accumulated = told_rows(tally, KIND), told_of(tally)
+    assert told is not None
+    assert accumulated is not None
     assert told.type == KIND
     first, *others = told.to_pylist()
     assert (first["key"], first["named"]) == (None, False)
     names = [row["key"]["0"] for row in others if row["named"]]
-    return first["rows"], {row["key"]["0"]: row["rows"] for row in others}, names
+    listed = {row["key"]["0"]: row["rows"] for row in others}
+    assert (accumulated.rows, accumulated.counts.tolist()) == (first["rows"], [*listed.values()])
+    assert accumulated.ids.tolist() == [*map(key_of, listed)]
+    assert accumulated.names == {int(key_ids([name])[0]): name for name in names}
+    return first["rows"], listed, names
+
+
+def seen_in(told: list[dict[str, Any]] | None, workers: int, most: int, plans: dict[int, Plan]) -> Seen:
+    """What the driver reads in an observed metric."""
+    by_worker, version = told_in({TOLD: told}, workers)
+    return seen_by_workers(by_worker, version, workers, most, plans)
 
 
 def row_of(worker: int, rows: int, key: str | None = None, workers: int = W) -> dict[str, Any]:
@@ -55,9 +71,7 @@ def key_of(word: str) -> int:
 @pytest.mark.parametrize("panes", [1, 7])
 def test_a_task_tells_its_rows_and_the_keys_that_are_not_rare(panes: int) -> None:
     some = [f"word-{rank}" for rank in np.random.default_rng(0).zipf(1.2, 6000).clip(max=2000).tolist()]
-    told = told_by(some, panes=panes)
-    assert told is not None
-    rows, listed, names = told
+    rows, listed, names = told_by(some, panes=panes)
     assert rows == 6000
     assert listed == {word: count for word, count in Counter(some).items() if count > 6000 / 160}
     assert len(listed) > 100 // W
@@ -69,9 +83,6 @@ def test_a_key_that_is_dealt_over_very_many_workers_is_listed_and_what_is_told_s
     others = [f"word-{i}" for i in range(200) for _ in range(10)]  # are frequent on this worker
     words = ["spread"] * 20 + others + [f"rare-{i}" for i in range(20_000)]
     few, many, very_many = (told_by(words, workers) for workers in (4, 256, 10_000))
-    assert few is not None
-    assert many is not None
-    assert very_many is not None
     assert few[1] == {}  # with few workers it would not be hot
     assert next(iter(many[1].items())) == ("spread", 20)
     assert len(many[1]) == 2**13 // 256
@@ -80,7 +91,7 @@ def test_a_key_that_is_dealt_over_very_many_workers_is_listed_and_what_is_told_s
 
 def test_keys_that_are_all_different_are_not_frequent() -> None:
     assert told_by([f"word-{i}" for i in range(1000)]) == (1000, {}, [])
-    seen = seen_by_workers({TOLD: [row_of(0, 1000)]}, W, 160, {})
+    seen = seen_in([row_of(0, 1000)], W, 160, {})
     assert seen.frequencies is not None
     assert (seen.rows, len(seen.frequencies.key_ids)) == (1000, 0)
 
@@ -92,7 +103,8 @@ def test_keys_that_come_one_by_one_are_told_as_those_that_come_together(monkeypa
 
 
 def test_a_task_without_rows_tells_nothing() -> None:
-    assert Tally(["word"], KIND, W).told() is None
+    assert told_rows(Tally(["word"], W), KIND) is None
+    assert told_of(Tally(["word"], W)) is None
 
 
 def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
@@ -109,7 +121,7 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
             totals[word] += rows
     told = [*(row_of(worker, load[worker]) for worker in range(W)), *told]
     failed = [row_of(0, 10_000), row_of(0, 9000, "other")]  # was retried: the last one counts
-    seen = seen_by_workers({TOLD: [*failed, *told]}, W, 20, {3: Plan("fanout", W)})
+    seen = seen_in([*failed, *told], W, 20, {3: Plan("fanout", W)})
     assert seen.frequencies is not None
     assert seen.frequencies.home_load is not None
     assert (seen.rows, seen.version) == (load.sum(), 3)
@@ -118,28 +130,83 @@ def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
     assert len(seen.frequencies.key_ids) == 20
     assert seen.frequencies.counts.tolist() == [rows for _, rows in totals.most_common(20)]
     assert {seen.names[int(key)] for key in seen.frequencies.key_ids} <= set(words)
-    elsewhere = seen_by_workers({TOLD: told}, W, 20, {3: Plan("hash", W, cold_salt=1)})
+    elsewhere = seen_in(told, W, 20, {3: Plan("hash", W, cold_salt=1)})
     assert elsewhere.frequencies is not None
     assert elsewhere.frequencies.home_load is None  # cold keys were not at home
-    assert seen_by_workers({TOLD: None}, W, 20, {}).rows == 0
-    assert seen_by_workers({TOLD: told}, W + 1, 20, {}).rows == 0  # of a query before, with fewer workers
+    assert seen_in(None, W, 20, {}).rows == 0
+    assert seen_in(told, W + 1, 20, {}).rows == 0  # of a query before, with fewer workers
 
 
 def test_keys_that_share_an_id_are_counted_as_one() -> None:
     same = {**row_of(0, 3, "rare"), "id": key_of("frequent")}  # as (null, "a") and ("a", null) do
-    seen = seen_by_workers({TOLD: [row_of(0, 100), row_of(0, 90, "frequent"), same]}, W, 20, {})
+    seen = seen_in([row_of(0, 100), row_of(0, 90, "frequent"), same], W, 20, {})
     assert seen.frequencies is not None
     assert seen.frequencies.counts.tolist() == [93]
     assert list(seen.names.values()) == ["frequent"]
 
 
 def test_more_workers_than_are_counted_have_no_load() -> None:
-    seen = seen_by_workers({TOLD: [row_of(7, 5, workers=20_001), row_of(7, 5, "the")]}, 20_001, 160, {})
+    seen = seen_in([row_of(7, 5, workers=20_001), row_of(7, 5, "the")], 20_001, 160, {})
     assert seen.frequencies is not None
     assert (seen.rows, seen.load, seen.frequencies.counts.tolist()) == (5, None, [5])
 
 
-def test_workers_that_aggregate_tell_and_are_even_from_the_second_batch_on(spark: SparkSession, tmp_path: Path) -> None:
+def told(rows: int) -> Told:
+    return Told(rows, np.zeros(0, np.int64), np.zeros(0, np.int64), {})
+
+
+def test_what_tasks_tell_in_an_accumulator_counts_once_per_micro_batch() -> None:
+    together = Together()
+    heard = together.zero({})
+    first = {(4, 10): {0: told(1)}}, {(4, 10): {1: told(2)}}, {(4, 10): {1: told(3)}}  # worker 1 was retried
+    again = {(4, 12): {0: told(4)}}, {(3, 8): {0: told(5)}}, {(5, 14): {0: told(6)}}
+    for each in (*first, *again):
+        heard = together.addInPlace(heard, each)  # type: ignore[arg-type]
+    assert {worker: each.rows for worker, each in heard[4, 10].items()} == {0: 1, 1: 3}
+    assert [each.rows for each in take_told(heard, 4).values()] == [4]  # the batch ran twice
+    assert [*heard] == [(5, 14)]  # what came before is forgotten
+    assert take_told(heard, 4) == {}  # an idle query tells of its last batch again
+    heard = together.addInPlace(heard, {(UNKNOWN, 16): {0: told(7)}})
+    assert [each.rows for each in take_told(heard, 5).values()] == [6]
+    heard = together.addInPlace(heard, {(UNKNOWN, 18): {0: told(8)}})
+    assert [each.rows for each in take_told(heard, 6).values()] == [8]
+
+
+def test_keys_of_plain_types_have_the_ids_and_names_that_spark_gives_them(spark: SparkSession) -> None:
+    columns = {
+        "flag boolean": [True, False, None],
+        "small smallint": [-3, None, 7],
+        "whole int": [2**31 - 1, -(2**31), None],
+        "large bigint": [2**63 - 1, None, -(2**63)],
+        "day date": [date(1, 1, 1), date(9999, 12, 31), None],
+        "text string": ["ä, ö\u2028" * 100, "", None],
+        "raw binary": [b"\xff\x00" * 300, None, b"caf\xc3\xa9"],
+    }
+    df = spark.createDataFrame([*zip(*columns.values(), strict=True)], ", ".join(columns))
+    keys = df.toArrow()
+    for names in (*([name] for name in df.columns), df.columns):
+        assert accumulator_for(df, names) is not None
+        tally = Tally(names, W)
+        tally.add(keys, np.array([3, 2, 1]))
+        found, each = told_of(tally), [F.col(name) for name in names]
+        expected = df.select(key_id(*each).alias("id"), shown_key(each).alias("key")).collect()
+        assert found is not None
+        assert found.ids.tolist() == [row["id"] for row in expected]
+        assert [found.names[int(key)] for key in found.ids.view(np.uint64)] == [row["key"] for row in expected]
+    assert accumulator_for(df.select(F.lit(1.5).alias("key")), ["key"]) is None  # only Spark hashes these
+
+
+@pytest.fixture(params=["accumulated", "observed"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How tasks tell. On Spark Connect it is always observed."""
+    if request.param == "observed":
+        monkeypatch.setattr("unskew.spark.streaming.adaptive.accumulator_for", lambda df, keys: None)
+    return str(request.param)
+
+
+def test_workers_that_aggregate_tell_and_are_even_from_the_second_batch_on(
+    spark: SparkSession, tmp_path: Path, way: str
+) -> None:
     feed, checkpoint = Feed(spark, tmp_path / "rows", "word string, v bigint"), tmp_path / "checkpoint"
     query = start(aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint)), checkpoint, "update")
     tables = [words(seed, ROWS) for seed in range(3)]
@@ -153,7 +220,8 @@ def test_workers_that_aggregate_tell_and_are_even_from_the_second_batch_on(spark
     assert [record["plan"] for record in found] == [0, 1, 2]
     assert [record["hot_keys"][0]["key"] for record in found[1:]] == ["word-1"] * 2
     assert "approx_top_k" not in plan
-    assert plan.count("ReusedSubquery") >= 1  # two uses, one reading
+    assert ("__unskew_done" in plan) == (way == "observed")
+    assert plan.count("FileScan text") == 1  # the plan is read once, however often it is used
     rows = results(spark, checkpoint).groupBy("word").agg(F.max("n").alias("n")).collect()
     expected = pa.concat_tables(tables)["word"].value_counts().to_pylist()
     assert {row["word"]: row["n"] for row in rows} == {each["values"]: each["counts"] for each in expected}

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Iterable
 from typing import Any
 
+from pyspark import SparkContext
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
 from pyspark.sql.types import StructField, StructType
@@ -77,6 +78,14 @@ def outside_compiled_code(value: Column) -> Column:
     """
     one = F.array(F.lit(0))  # anything, so that the function is called once
     return F.zip_with(one, one, lambda _left, _right: value)[0]
+
+
+def context_of(spark: SparkSession) -> SparkContext | None:
+    """The context of a session; None on Spark Connect, which has none."""
+    try:
+        return spark.sparkContext
+    except Exception:  # each version of Spark Connect refuses with another error
+        return None
 
 
 def setting(spark: SparkSession, name: str, *default: str) -> str:

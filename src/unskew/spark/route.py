@@ -35,7 +35,6 @@ from unskew.spark.streaming.adaptive import (
     with_salt_to_tell,
 )
 from unskew.spark.streaming.router_files import RouterFiles
-from unskew.spark.streaming.tally import work_and_tell
 
 SALT = "__unskew_salt"
 DEFAULT_SCHEME = "fanout"
@@ -134,7 +133,7 @@ class Route:
         tallied = with_salt_to_tell(self._dealing.df, self._adaptive_route(salt), self.plan)
         salted = tallied.df if needed is None else tallied.df.select(*map(column, needed), salt)
         placed = self._shuffle(salted, column(salt)).drop(salt, *self._dealing.added)
-        return work_and_tell(tallied._replace(df=placed), function, schema, key_names(self.keys), self.workers)
+        return tallied.work(placed, function, schema)
 
     def _adaptive_route(self, salt: str) -> AdaptiveRoute:
         if self._dealing.by_position:

@@ -23,6 +23,7 @@ from unskew.partitioning import PartitionFunction
 from unskew.service import Floats, Ints, Others, Service, Work, work_through
 from unskew.spark.anchors import numbers_of
 from unskew.spark.feedback import Feedback
+from unskew.spark.frames import context_of
 from unskew.spark.lots import packed_at
 from unskew.spark.mapping import Batches
 from unskew.spark.placing import place_by
@@ -113,10 +114,9 @@ def serve_timed(place: Callable[[], DataFrame], service: Service, feedback: Feed
 
 def require_task_threads(spark: SparkSession, task_threads: int) -> None:
     """InputError unless the session is of this machine and runs so many tasks at the same time."""
-    try:
-        context = spark.sparkContext
-    except Exception:  # Spark Connect has no context; each of its versions refuses with another error
-        raise InputError("master: workers share a file, so Spark must be local, not Spark Connect") from None
+    context = context_of(spark)
+    if context is None:
+        raise InputError("master: workers share a file, so Spark must be local, not Spark Connect")
     if not context.master.startswith("local[") or context.defaultParallelism < task_threads:
         raise InputError(
             f"master: must be local[{task_threads}] or more, a task thread per worker, not {context.master}"

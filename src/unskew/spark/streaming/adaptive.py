@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  (the name that every Spark user knows)
+from pyspark.sql.types import StructType
 
 from unskew.checks import require_integer, require_number
 from unskew.contract import Scheme
@@ -16,13 +18,17 @@ from unskew.plan import Plan
 from unskew.spark.counting import count_most_frequent
 from unskew.spark.frames import column, free_name
 from unskew.spark.keys import described_keys, key_columns, key_id, partition_of, shown_key
+from unskew.spark.mapping import CountingWork
 from unskew.spark.planning import name_and_parameters
+from unskew.spark.streaming.accumulated_tally import accumulator_for, take_told, work_and_accumulate
 from unskew.spark.streaming.loop import Loop, listen
-from unskew.spark.streaming.plan_file import Planned, cells_for, with_planned_salt
+from unskew.spark.streaming.observed_tally import told_in, work_and_observe
+from unskew.spark.streaming.plan_file import NO_PLAN, Planned, cells_for, with_planned_salt
+from unskew.spark.streaming.plan_file import VERSION as TOLD_VERSION
 from unskew.spark.streaming.recording import OnlineRecords, Recording
 from unskew.spark.streaming.seen import Seen, count_cold_and_hot, counted_number, seen_in_rows
 from unskew.spark.streaming.side_folder import SideFolder
-from unskew.spark.streaming.tally import Tallied, seen_by_workers
+from unskew.spark.streaming.tally import seen_by_workers
 from unskew.spark.worker_counts import count_workers
 
 METRICS = "unskew "  # before the address of the side folder: the name of what is observed
@@ -100,10 +106,17 @@ class AdaptiveRoute(NamedTuple):
         return min(MOST_HOT_KEYS, max(KEYS_PER_WORKER * self.workers, 100))
 
 
+class Tallied(NamedTuple):
+    """Rows with their salts, whose workers are to tell of them."""
+
+    df: DataFrame
+    work: Callable[[DataFrame, CountingWork, StructType | str], DataFrame]  # on the placed rows; its tasks tell
+
+
 def with_adaptive_salt(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -> DataFrame:
     """`df` with the salt of each row by the plan of its micro-batch. Starts to listen to queries of its session."""
 
-    def read(metrics: Any, plans: Mapping[int, Plan]) -> Seen:
+    def read(batch: int, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
         return seen_in_rows(metrics, route.workers, route.most, plans)
 
     planned, metrics = _planned(df, route, adaptive, read)
@@ -111,17 +124,38 @@ def with_adaptive_salt(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) 
 
 
 def with_salt_to_tell(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -> Tallied:
-    """The same for rows that workers will tell of."""
+    """The same for rows that workers will tell of: in an accumulator where they can, else as an observed metric."""
+    accumulator = accumulator_for(df, route.keys)
 
-    def read(metrics: Any, plans: Mapping[int, Plan]) -> Seen:
-        return seen_by_workers(metrics, route.workers, route.most, plans)
+    def read_observed(batch: int, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
+        told, version = told_in(metrics, route.workers)
+        return seen_by_workers(told, version, route.workers, route.most, plans)
 
-    planned, metrics = _planned(df, route, adaptive, read)
-    return Tallied(planned.df.drop(planned.hot), metrics, planned.version)
+    if accumulator is None:
+        planned, metrics = _planned(df, route, adaptive, read_observed)
+        how: dict[str, Any] = {"metrics": metrics, "version": planned.version}
+        work = partial(work_and_observe, keys=route.keys, workers=route.workers, **how)
+        return Tallied(planned.df.drop(planned.hot), work)
+    heard = accumulator.value
+
+    def read_accumulated(batch: int, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
+        if TOLD_VERSION not in metrics:  # a query before this one may be heard of late
+            return Seen(0, None)
+        version, told = metrics[TOLD_VERSION], take_told(heard, batch)
+        return seen_by_workers(told, NO_PLAN if version is None else int(version), route.workers, route.most, plans)
+
+    planned, _ = _planned(df, route, adaptive, read_accumulated, observe_version=True)
+    work = partial(work_and_accumulate, keys=route.keys, workers=route.workers, accumulator=accumulator)
+    return Tallied(planned.df.drop(planned.hot), work)
 
 
 def _planned(
-    df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive, read: Callable[[Any, dict[int, Plan]], Seen]
+    df: DataFrame,
+    route: AdaptiveRoute,
+    adaptive: Adaptive,
+    read: Callable[[int, Any, dict[int, Plan]], Seen],
+    *,
+    observe_version: bool = False,
 ) -> tuple[Planned, str]:
     """The rows with their salts, and by what name the driver hears of them; `read` tells how to read it."""
     folder = adaptive.folder()
@@ -138,9 +172,9 @@ def _planned(
         most=route.most,
         keep=adaptive.keep,
     )  # writes the file that the stream reads
-    columns = key_columns(df, list(route.keys))
-    planned = with_planned_salt(df, columns, route.turn, folder, cells_for(route.most), route.salt)
-    metrics = f"{METRICS}{folder.address}"
+    columns, metrics = key_columns(df, list(route.keys)), f"{METRICS}{folder.address}"
+    observed = metrics if observe_version else None
+    planned = with_planned_salt(df, columns, route.turn, folder, cells_for(route.most), route.salt, observed)
     listen(df.sparkSession, metrics, loop)
     return planned, metrics
 

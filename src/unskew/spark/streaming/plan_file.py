@@ -26,6 +26,7 @@ from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
 NUMBERS, ENTRY, HOT = "__unskew_numbers", "__unskew_entry", "__unskew_hot"
+VERSION = "version"  # the metric that tells it
 NO_PLAN = -1  # the version that is told by a batch that could not read its plan
 READING = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 
@@ -66,13 +67,20 @@ class Planned(NamedTuple):
 
     df: DataFrame
     hot: str  # the name of a column of `df`: whether the plan knows the key; null without a plan
-    version: Column  # of the plan that the micro-batch used
+    version: Column  # of the plan that the micro-batch used, or `NO_PLAN`
 
 
 def with_planned_salt(
-    df: DataFrame, columns: list[Column], turn: Column, folder: SideFolder, cells: int, salt: str
+    df: DataFrame,
+    columns: list[Column],
+    turn: Column,
+    folder: SideFolder,
+    cells: int,
+    salt: str,
+    metrics: str | None = None,
 ) -> Planned:
-    """`df` with the salt by the plan that its micro-batch finds in the folder.
+    """`df` with the salt by the plan that its micro-batch finds in the folder. If `metrics` is given, it is the name by
+    which the version is observed where the plan is read; null where there is no file.
 
     Spark plans each use of the subquery anew in each batch, which takes some 5 ms. So the plan is a column of its own,
     used several times, which is no row's data: it stays a constant in the compiled code. (Spark does not compile rows
@@ -91,14 +99,21 @@ def with_planned_salt(
     whole = F.crc32(body.cast("binary")).cast("string") == F.substring_index("value", " ", 1)
     found = texts.select(F.when(whole, F.split(body, ",").try_cast("array<bigint>")).alias("numbers"))
     fits = F.get("numbers", F.lit(0)).isNotNull() & (F.get("numbers", F.lit(1)) == cells)
-    plan = found.select(F.when(fits, F.col("numbers"))).scalar()
+    fitting = found.select(F.when(fits, F.col("numbers")).alias("numbers"))
+    if metrics is not None:
+        fitting = fitting.observe(metrics, F.max(_version_of(F.col("numbers"))).alias(VERSION))
+    plan = fitting.scalar()
     numbers, entry, hot = (free_name(df, name) for name in (NUMBERS, ENTRY, HOT))
     with_plan = df.withColumn(numbers, plan)
     table = _parts_of(column(numbers), cells)
     looked_up = with_plan.withColumn(entry, entry_of(columns, table))
     found_salt = F.coalesce(salt_at(columns, column(entry), turn, table), F.lit(0))
     salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(numbers, entry)
-    return Planned(salted, hot, F.coalesce(F.get(plan, F.lit(0)), F.lit(NO_PLAN)))
+    return Planned(salted, hot, _version_of(plan))
+
+
+def _version_of(numbers: Column) -> Column:
+    return F.coalesce(F.get(numbers, F.lit(0)), F.lit(NO_PLAN))
 
 
 def _parts_of(numbers: Column, cells: int) -> TableParts:
