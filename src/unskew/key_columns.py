@@ -53,7 +53,7 @@ def key_ids(keys: Any, *more: Any) -> KeyIds:
 
 
 def can_be_key(kind: pa.DataType) -> bool:
-    """Whether `key_ids` takes columns of this type."""
+    """Whether `key_ids` takes plain columns of this type; a struct or a dictionary is none."""
     try:
         _plain_values(pa.nulls(1, kind))
     except InputTypeError:

@@ -20,7 +20,15 @@ from unskew.hashing import candidates_of
 from unskew.spark import Adaptive, aggregate, apply_split
 from unskew.spark.keys import key_id, shown_key
 from unskew.spark.mapping import arrow_schema
-from unskew.spark.streaming.accumulated_tally import UNKNOWN, Together, accumulator_for, take_told, told_of
+from unskew.spark.streaming.accumulated_tally import (
+    UNKNOWN,
+    Heard,
+    Run,
+    Together,
+    accumulator_for,
+    take_told,
+    told_of,
+)
 from unskew.spark.streaming.observed_tally import TOLD, told_in, told_rows
 from unskew.spark.streaming.seen import Seen
 from unskew.spark.streaming.tally import Tally, Told, seen_by_workers
@@ -45,8 +53,8 @@ def told_by(words: list[str], workers: int = W, panes: int = 1) -> Listed:
     assert (first["key"], first["named"]) == (None, False)
     names = [row["key"]["0"] for row in others if row["named"]]
     listed = {row["key"]["0"]: row["rows"] for row in others}
-    assert (accumulated.rows, accumulated.counts.tolist()) == (first["rows"], [*listed.values()])
-    assert accumulated.ids.tolist() == [*map(key_of, listed)]
+    assert (accumulated.rows, accumulated.counts) == (first["rows"], [*listed.values()])
+    assert accumulated.ids == [*map(key_of, listed)]
     assert accumulated.names == {int(key_ids([name])[0]): name for name in names}
     return first["rows"], listed, names
 
@@ -151,25 +159,41 @@ def test_more_workers_than_are_counted_have_no_load() -> None:
     assert (seen.rows, seen.load, seen.frequencies.counts.tolist()) == (5, None, [5])
 
 
-def told(rows: int) -> Told:
-    return Told(rows, np.zeros(0, np.int64), np.zeros(0, np.int64), {})
-
-
-def test_what_tasks_tell_in_an_accumulator_counts_once_per_micro_batch() -> None:
+def heard_from(*told: tuple[str | None, int, int, dict[int, int]]) -> Heard:
+    """What tasks of a query, batch and stage told one after the other: how many rows each worker had."""
     together = Together()
     heard = together.zero({})
-    first = {(4, 10): {0: told(1)}}, {(4, 10): {1: told(2)}}, {(4, 10): {1: told(3)}}  # worker 1 was retried
-    again = {(4, 12): {0: told(4)}}, {(3, 8): {0: told(5)}}, {(5, 14): {0: told(6)}}
-    for each in (*first, *again):
-        heard = together.addInPlace(heard, each)  # type: ignore[arg-type]
-    assert {worker: each.rows for worker, each in heard[4, 10].items()} == {0: 1, 1: 3}
-    assert [each.rows for each in take_told(heard, 4).values()] == [4]  # the batch ran twice
-    assert [*heard] == [(5, 14)]  # what came before is forgotten
-    assert take_told(heard, 4) == {}  # an idle query tells of its last batch again
-    heard = together.addInPlace(heard, {(UNKNOWN, 16): {0: told(7)}})
-    assert [each.rows for each in take_told(heard, 5).values()] == [6]
-    heard = together.addInPlace(heard, {(UNKNOWN, 18): {0: told(8)}})
-    assert [each.rows for each in take_told(heard, 6).values()] == [8]
+    for query, batch, stage, rows in told:
+        each = {worker: Told(count, [], [], {}) for worker, count in rows.items()}
+        assert together.addInPlace(heard, {Run(query, batch, stage, W): each}) is heard
+    return heard
+
+
+def rows_in(heard: Heard, batch: int, workers: int = W) -> dict[int, int]:
+    return {worker: told.rows for worker, told in take_told(heard, "this", batch, workers).items()}
+
+
+def test_what_is_told_in_an_accumulator_is_taken_once_and_only_by_its_query() -> None:
+    before, later = ("this", 3, 8, {0: 5}), ("this", 5, 14, {0: 6})
+    heard = heard_from(before, ("this", 4, 10, {0: 1, 1: 2}), ("another", 4, 11, {0: 9}), later)
+    assert rows_in(heard, 4) == {0: 1, 1: 2}
+    assert [run.stage for run in heard] == [11, 14]
+    assert rows_in(heard, 4) == {}  # an idle query tells of its last batch again
+    assert rows_in(heard, 5, workers=W + 1) == {}  # was told by a query with fewer workers
+
+
+def test_of_a_worker_that_told_several_times_the_last_time_counts() -> None:
+    retried, in_part = ("this", 4, 10, {1: 3}), ("this", 4, 12, {0: 4})
+    assert rows_in(heard_from(in_part, ("this", 4, 10, {0: 1, 1: 2}), retried), 4) == {0: 4, 1: 3}
+
+
+def test_tasks_that_do_not_know_their_micro_batch_tell_of_the_one_that_ends_next() -> None:
+    assert rows_in(heard_from((None, UNKNOWN, 10, {0: 1})), 4) == {0: 1}
+
+
+def test_what_nobody_takes_is_forgotten() -> None:
+    heard = heard_from(*(("this", batch, batch, {0: 1}) for batch in range(100)))
+    assert [run.batch for run in heard] == [*range(84, 100)]
 
 
 def test_keys_of_plain_types_have_the_ids_and_names_that_spark_gives_them(spark: SparkSession) -> None:
@@ -185,22 +209,22 @@ def test_keys_of_plain_types_have_the_ids_and_names_that_spark_gives_them(spark:
     df = spark.createDataFrame([*zip(*columns.values(), strict=True)], ", ".join(columns))
     keys = df.toArrow()
     for names in (*([name] for name in df.columns), df.columns):
-        assert accumulator_for(df, names) is not None
+        assert accumulator_for(df, names, "test") is not None
         tally = Tally(names, W)
         tally.add(keys, np.array([3, 2, 1]))
         found, each = told_of(tally), [F.col(name) for name in names]
         expected = df.select(key_id(*each).alias("id"), shown_key(each).alias("key")).collect()
         assert found is not None
-        assert found.ids.tolist() == [row["id"] for row in expected]
-        assert [found.names[int(key)] for key in found.ids.view(np.uint64)] == [row["key"] for row in expected]
-    assert accumulator_for(df.select(F.lit(1.5).alias("key")), ["key"]) is None  # only Spark hashes these
+        assert found.ids == [row["id"] for row in expected]
+        assert [found.names[key % 2**64] for key in found.ids] == [row["key"] for row in expected]
+    assert accumulator_for(df.select(F.lit(1.5).alias("key")), ["key"], "test") is None  # only Spark hashes these
 
 
 @pytest.fixture(params=["accumulated", "observed"])
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """How tasks tell. On Spark Connect it is always observed."""
     if request.param == "observed":
-        monkeypatch.setattr("unskew.spark.streaming.adaptive.accumulator_for", lambda df, keys: None)
+        monkeypatch.setattr("unskew.spark.streaming.adaptive.accumulator_for", lambda df, keys, name: None)
     return str(request.param)
 
 
@@ -225,6 +249,35 @@ def test_workers_that_aggregate_tell_and_are_even_from_the_second_batch_on(
     rows = results(spark, checkpoint).groupBy("word").agg(F.max("n").alias("n")).collect()
     expected = pa.concat_tables(tables)["word"].value_counts().to_pylist()
     assert {row["word"]: row["n"] for row in rows} == {each["values"]: each["counts"] for each in expected}
+
+
+def test_a_stream_that_is_built_again_hears_the_query_that_runs(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    """As when a cell of a notebook is run once more."""
+    feed, checkpoint = Feed(spark, tmp_path / "rows", "word string, v bigint"), tmp_path / "checkpoint"
+
+    def built() -> DataFrame:
+        return aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint))
+
+    query = start(built(), checkpoint, "update")
+    process(query, feed, checkpoint, words(0, 2000))
+    built()
+    found = process(query, feed, checkpoint, words(1, 2000), words(2, 2000))
+    query.stop()
+    assert [sum(record["load"]) for record in found] == [2000] * 3
+    if way == "accumulated":
+        accumulator = accumulator_for(feed.stream(), ["word"], Adaptive(checkpoint).folder().address)
+        assert accumulator is not None
+        assert accumulator.value == {}  # nothing is left of what was told
+
+
+def test_texts_that_are_no_utf_8_are_keys_as_all_others(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    feed, checkpoint = Feed(spark, tmp_path / "rows", "raw binary, v bigint"), tmp_path / "checkpoint"
+    stream = feed.stream().withColumn("key", F.col("raw").cast("string"))
+    query = start(aggregate(stream, "key", {"n": Count()}, W, plan=Adaptive(checkpoint)), checkpoint, "update")
+    rows = pa.table({"raw": pa.array([b"\xff\xfe", b"fine"] * 500), "v": range(1000)})
+    found = process(query, feed, checkpoint, rows, rows)
+    query.stop()
+    assert sorted(hot["key"] for hot in found[1]["hot_keys"]) == ["fine", "\ufffd\ufffd"]
 
 
 def test_keys_of_any_type_are_told_by_name(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pyspark import TaskContext
 
 from unskew.errors import InputError
 
-BATCH_ID = "streaming.sql.batchId"
+BATCH_ID, QUERY_ID = "streaming.sql.batchId", "sql.streaming.queryId"
 _modules_spared = 0
 
 

@@ -5,15 +5,18 @@ output, and expressions that travel to it and back. An accumulator costs next to
 has a way for them already. Spark Connect has none. And a task knows key ids only of those types that `unskew.key_ids`
 takes: other keys have to be hashed by Spark.
 
-A task tells for its micro-batch and stage. A batch that runs again, or twice in a ``foreachBatch``, has another stage,
-and the last one counts. In a stage, the last attempt of each task counts.
+A task tells for its query, micro-batch and stage. A task may run again, in this stage or in another; the last time
+counts. Tasks do not know their micro-batch where a thread of the user's own starts an action in ``foreachBatch``. What
+they tell counts for the batch that ends next, and may be a part of it only.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
-from pyspark import TaskContext
+from pyspark import SparkContext, TaskContext
 from pyspark.accumulators import Accumulator, AccumulatorParam
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructType
@@ -23,15 +26,26 @@ from unskew.spark.frames import context_of
 from unskew.spark.keys import MOST_NAME
 from unskew.spark.mapping import Batches, CountingWork, arrow_schema, map_in_arrow
 from unskew.spark.streaming.tally import Tally, Told
-from unskew.spark.tasks import BATCH_ID, task_number
+from unskew.spark.tasks import BATCH_ID, QUERY_ID, task_number
 
-Run = tuple[int, int]  # batch, stage
-Heard = dict[Run, dict[int, Told]]  # by worker
 UNKNOWN = -1  # the number of a micro-batch whose tasks do not know it
+MOST_RUNS = 16  # that are held, in case that nobody takes them
+
+
+class Run(NamedTuple):
+    """One time that workers worked on a micro-batch."""
+
+    query: str | None
+    batch: int
+    stage: int
+    workers: int
+
+
+Heard = dict[Run, dict[int, Told]]  # by worker
 
 
 class Together(AccumulatorParam[Heard]):  # type: ignore[misc]
-    """All that tasks told."""
+    """All that tasks told of late."""
 
     def zero(self, value: Heard) -> Heard:
         return {}
@@ -39,16 +53,25 @@ class Together(AccumulatorParam[Heard]):  # type: ignore[misc]
     def addInPlace(self, value1: Heard, value2: Heard) -> Heard:  # noqa: N802  (Spark's name)
         for run, told in value2.items():
             value1.setdefault(run, {}).update(told)
+        while len(value1) > MOST_RUNS:
+            value1.pop(next(iter(value1)), None)
         return value1
 
 
-def accumulator_for(df: DataFrame, keys: Sequence[str]) -> "Accumulator[Heard] | None":
-    """Where tasks can tell of these keys; None where they cannot."""
-    kinds = arrow_schema(StructType([df.schema[name] for name in keys])).types
-    if not all(map(can_be_key, kinds)):
-        return None
+_accumulators: "WeakKeyDictionary[SparkContext, dict[str, Accumulator[Heard]]]" = WeakKeyDictionary()
+
+
+def accumulator_for(df: DataFrame, keys: Sequence[str], name: str) -> "Accumulator[Heard] | None":
+    """Where tasks can tell of these keys; None where they cannot. It is the same for the same name: a stream that is
+    built again hears the query that runs already."""
+    kinds = arrow_schema(StructType([df.schema[key] for key in keys])).types
     context = context_of(df.sparkSession)
-    return None if context is None else context.accumulator({}, Together())
+    if context is None or not all(map(can_be_key, kinds)):
+        return None
+    known = _accumulators.setdefault(context, {})
+    if name not in known:
+        known[name] = context.accumulator({}, Together())
+    return known[name]
 
 
 def work_and_accumulate(
@@ -67,7 +90,7 @@ def work_and_accumulate(
         yield from function(batches, tally.add)
         told = told_of(tally)
         if told is not None:
-            accumulator.add({_this_run(): {task_number(): told}})
+            accumulator.add({_this_run(workers): {task_number(): told}})
 
     return map_in_arrow(df, work, schema)
 
@@ -80,33 +103,34 @@ def told_of(tally: Tally) -> Told | None:
     rows, keys, counts = listed
     ids = key_ids(*keys.columns)
     named = zip(ids[: tally.names].tolist(), _shown(keys.slice(0, tally.names)), strict=True)
-    return Told(rows, ids.view(np.int64), counts, dict(reversed([*named])))  # the most frequent of an id wins
+    names = dict(reversed([*named]))  # the most frequent of an id wins
+    return Told(rows, ids.view(np.int64).tolist(), counts.tolist(), names)
 
 
-def take_told(heard: Heard, batch: int) -> dict[int, Told]:
-    """What each worker told of a micro-batch. That, and what was told before it, is taken out."""
+def take_told(heard: Heard, query: str, batch: int, workers: int) -> dict[int, Told]:
+    """What each worker of a query told of a micro-batch. That, and what was told before it, is taken out."""
     last: dict[int, Told] = {}
-    for run in sorted(run for run in list(heard) if run[0] <= batch):
-        told = heard.pop(run)
-        if run[0] in (batch, UNKNOWN):
-            last = told
+    ours = [run for run in list(heard) if run.query in (query, None) and run.batch <= batch]
+    for run in sorted(ours, key=lambda run: run.stage):
+        told = heard.pop(run, {})
+        if run.batch in (batch, UNKNOWN) and run.workers == workers:
+            last = {**last, **told}
     return last
 
 
-def _this_run() -> Run:
+def _this_run(workers: int) -> Run:
     task = TaskContext.get()
     assert task is not None
-    return int(task.getLocalProperty(BATCH_ID) or UNKNOWN), task.stageId()
+    batch = int(task.getLocalProperty(BATCH_ID) or UNKNOWN)
+    return Run(task.getLocalProperty(QUERY_ID), batch, task.stageId(), workers)
 
 
 def _shown(keys: pa.Table) -> list[str]:
-    """Keys as text, as `unskew.spark.keys.shown_key` has them."""
+    """Keys as text, as `unskew.spark.keys.shown_key` has them; only days after the year 9999 are written otherwise."""
     return [", ".join(texts) for texts in zip(*map(_texts, keys.columns), strict=True)]
 
 
 def _texts(column: pa.ChunkedArray) -> list[str]:
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        texts = [None if value is None else value.decode(errors="replace") for value in column.to_pylist()]
-    else:
-        texts = column.cast(pa.large_string()).to_pylist()
-    return ["null" if text is None else text[:MOST_NAME] for text in texts]
+    binary = pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)
+    texts = (column if binary else column.cast(pa.large_string())).cast(pa.large_binary())  # may be no UTF-8
+    return ["null" if text is None else text.decode(errors="replace")[:MOST_NAME] for text in texts.to_pylist()]

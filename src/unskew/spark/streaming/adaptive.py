@@ -116,7 +116,7 @@ class Tallied(NamedTuple):
 def with_adaptive_salt(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -> DataFrame:
     """`df` with the salt of each row by the plan of its micro-batch. Starts to listen to queries of its session."""
 
-    def read(batch: int, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
+    def read(progress: Any, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
         return seen_in_rows(metrics, route.workers, route.most, plans)
 
     planned, metrics = _planned(df, route, adaptive, read)
@@ -125,9 +125,9 @@ def with_adaptive_salt(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) 
 
 def with_salt_to_tell(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -> Tallied:
     """The same for rows that workers will tell of: in an accumulator where they can, else as an observed metric."""
-    accumulator = accumulator_for(df, route.keys)
+    accumulator = accumulator_for(df, route.keys, adaptive.folder().address)
 
-    def read_observed(batch: int, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
+    def read_observed(progress: Any, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
         told, version = told_in(metrics, route.workers)
         return seen_by_workers(told, version, route.workers, route.most, plans)
 
@@ -136,12 +136,12 @@ def with_salt_to_tell(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -
         how: dict[str, Any] = {"metrics": metrics, "version": planned.version}
         work = partial(work_and_observe, keys=route.keys, workers=route.workers, **how)
         return Tallied(planned.df.drop(planned.hot), work)
-    heard = accumulator.value
+    heard = accumulator.value  # the same object for ever: what tasks tell is put into it
 
-    def read_accumulated(batch: int, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
+    def read_accumulated(progress: Any, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
         if TOLD_VERSION not in metrics:  # a query before this one may be heard of late
             return Seen(0, None)
-        version, told = metrics[TOLD_VERSION], take_told(heard, batch)
+        version, told = metrics[TOLD_VERSION], take_told(heard, str(progress.id), int(progress.batchId), route.workers)
         return seen_by_workers(told, NO_PLAN if version is None else int(version), route.workers, route.most, plans)
 
     planned, _ = _planned(df, route, adaptive, read_accumulated, observe_version=True)
@@ -153,7 +153,7 @@ def _planned(
     df: DataFrame,
     route: AdaptiveRoute,
     adaptive: Adaptive,
-    read: Callable[[int, Any, dict[int, Plan]], Seen],
+    read: Callable[[Any, Any, dict[int, Plan]], Seen],
     *,
     observe_version: bool = False,
 ) -> tuple[Planned, str]:

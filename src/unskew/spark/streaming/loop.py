@@ -41,7 +41,7 @@ class Loop:
         parameters: dict[str, Any],
         workers: int,
         key_types: list[str],
-        read: Callable[[int, Any, dict[int, Plan]], Seen],
+        read: Callable[[Any, Any, dict[int, Plan]], Seen],
         *,
         alpha: float,
         most: int,
@@ -59,7 +59,7 @@ class Loop:
 
     def take(self, progress: Any, metrics: Any) -> None:
         """Make the next plan from what a micro-batch observed."""
-        seen = self._read(int(progress.batchId), metrics, self._plans)
+        seen = self._read(progress, metrics, self._plans)
         if not self._recording.is_new(progress, seen):
             return
         if not self._known:

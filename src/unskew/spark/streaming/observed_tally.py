@@ -90,6 +90,6 @@ def _telling(function: CountingWork, keys: list[str], schema: pa.Schema, workers
 
 
 def _told(of_all: Any, *listed: Any) -> Told:
-    ids, counts = (np.array([row[name] for row in listed], np.int64) for name in ("id", "rows"))
+    ids, counts = ([row[name] for row in listed] for name in ("id", "rows"))
     names = names_in([row for row in reversed(listed) if row["key"] is not None])  # the most frequent of an id wins
     return Told(of_all["rows"], ids, counts, names)

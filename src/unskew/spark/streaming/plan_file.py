@@ -26,7 +26,7 @@ from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
 NUMBERS, ENTRY, HOT = "__unskew_numbers", "__unskew_entry", "__unskew_hot"
-VERSION = "version"  # the metric that tells it
+VERSION = "plan_version"  # the metric that tells it
 NO_PLAN = -1  # the version that is told by a batch that could not read its plan
 READING = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 

@@ -40,8 +40,8 @@ class Told(NamedTuple):
     """What one worker told."""
 
     rows: int
-    ids: Counts  # key ids of the listed keys, the most frequent first; keys with nulls may share an id
-    counts: Counts  # the rows of each
+    ids: list[int]  # key ids of the listed keys, the most frequent first, signed; keys with nulls may share an id
+    counts: list[int]  # the rows of each
     names: dict[int, str]  # what some of them are called, by key id
 
 
@@ -52,8 +52,8 @@ def seen_by_workers(told: Mapping[int, Told], version: int, workers: int, most: 
         return Seen(0, None)
     rows = sum(each.rows for each in told.values())
     on = np.repeat(np.array([*told], np.int64), [len(each.ids) for each in told.values()])
-    ids = np.concatenate([each.ids for each in told.values()])
-    counts = np.concatenate([each.counts for each in told.values()])
+    ids = np.array([key for each in told.values() for key in each.ids], np.int64)
+    counts = np.array([count for each in told.values() for count in each.counts], np.int64)
     frequent, counted = _sums_of(ids, counts)
     order = np.argsort(-counted, kind="stable")[:most]
     order = order[are_known(counted[order], rows, most)]
