@@ -47,11 +47,13 @@ class Size(NamedTuple):
     keys: int = 20_000
     rounds: int = 9
     slow_rounds: int = 1  # of one group per key, which takes very long
-    warm: int = 16  # times fall for so long, while Java compiles what is hot: a query runs for hours
+    warm: int = 16  # times fall fast for so long, while Java compiles what is hot
     states: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     workers: tuple[int, ...] = (4, 16, 64)
     sleeping: int = 400_000
-    sparks: int = 5  # in which hash and adaptive are compared: Java compiles each otherwise, which is worth 5 % or more
+    sparks: int = 3  # in which hash and adaptive are compared: Java compiles each otherwise, which is worth 5 % or more
+    steady_warm: int = 60  # there: times fall a little for so long, and a query runs for hours
+    steady_rounds: int = 15
 
 
 class Query:
@@ -72,7 +74,7 @@ class Query:
         for part, some in enumerate(np.array_split(keys, FILES)):
             path = unfinished / f"{part}.parquet"
             columns = {"key": some, "v": np.arange(len(some)) + self._number, "round": np.full(len(some), self._number)}
-            pq.write_table(pa.table(columns), path)
+            pq.write_table(pa.table(columns), path, use_dictionary=["key", "round"])  # as Spark would write them
         arrived = self._rows / f"{self._number:06d}"
         os.rename(unfinished, arrived)  # all at once
         self.query.processAllAvailable()

@@ -236,8 +236,8 @@ def test_a_plan_that_is_too_large_loses_its_coldest_keys() -> None:
     assert version_in(line_of(kept, 7, cells_for(200))) == 7
 
 
-def with_crc(body: str) -> str:
-    return f"{zlib.crc32(body.encode())} {body}"
+def with_crc(body: str, cells: int = cells_for(100)) -> str:
+    return f"{zlib.crc32(body.encode())} {cells} {body}"
 
 
 @pytest.mark.parametrize("line", [None, "", "7", "123 {}", "damaged", with_crc('{"version":7}'), with_crc("")])

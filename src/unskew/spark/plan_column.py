@@ -87,27 +87,27 @@ def salt_of(columns: list[Column], turn: Column, plan: Plan) -> Column | None:
         return None
     entries = Part(_constant(table.entries, BIGINT))
     parts = TableParts(Part(_constant(table.displacements)), entries, Part(_constant(table.places)), len(table.entries))
-    return salt_at(columns, entry_of(columns, parts), turn, parts)
-
-
-def entry_of(columns: list[Column], table: TableParts) -> Column:
-    """The entry of the only cell where the key can be, a bigint."""
     hashed = F.hash(*columns)
+    return salt_at(hashed, entry_of(hashed, parts), turn, parts)
+
+
+def entry_of(hashed: Column, table: TableParts) -> Column:
+    """The entry of the only cell where a key with this hash can be, a bigint."""
     displacement = table.displacements.at(hashed.bitwiseAND(F.lit(table.cells // CELLS_PER_GROUP - 1)))
     cell = F.shiftright(hashed, 16).bitwiseXOR(displacement.try_cast("int")).bitwiseAND(F.lit(table.cells - 1))
     return table.entries.at(cell)
 
 
-def salt_at(columns: list[Column], entry: Column, turn: Column, table: TableParts) -> Column:
-    """The salt of a row whose key belongs to a cell with this entry."""
+def salt_at(hashed: Column, entry: Column, turn: Column, table: TableParts) -> Column:
+    """The salt of a row whose key has this hash and belongs to a cell with this entry."""
     range_ = entry.bitwiseAND(F.lit(LOW_HALF)).cast("int")
     place = F.shiftright(range_, COUNT_BITS) + turn % range_.bitwiseAND(F.lit((1 << COUNT_BITS) - 1))
-    return table.places.at(F.when(is_hot(columns, entry), place).otherwise(F.lit(0))).try_cast("int")
+    return table.places.at(F.when(is_hot(hashed, entry), place).otherwise(F.lit(0))).try_cast("int")
 
 
-def is_hot(columns: list[Column], entry: Column) -> Column:
-    """Whether the entry of a key's cell is its own."""
-    return F.shiftright(entry, 32) == F.hash(*columns)
+def is_hot(hashed: Column, entry: Column) -> Column:
+    """Whether the entry of its cell is that of the key with this hash."""
+    return F.shiftright(entry, 32) == hashed
 
 
 def with_joined_salt(df: DataFrame, columns: list[Column], turn: Column, plan: Plan, salt: str) -> DataFrame:

@@ -4,10 +4,10 @@ A streaming query's expressions are fixed when it starts. But Spark opens a text
 anew in each micro-batch, and hands its one value to all tasks of that batch, retries included. So the line holds the
 perfect hash table of `plan_column`, and the salt is the same expression as for a plan that does not change.
 
-The line is a CRC-32, a space, and whole numbers between commas: the version, the number of cells, then the three parts
-of the table, one after the other. In Spark they are one array: out of a struct of several, Spark would take each anew
-for each row. What does not fit its CRC or has another number of cells, and a file that is missing, is taken for an
-empty plan: rows are balanced less, and no result is wrong, since any salt is right.
+The line is a CRC-32, a space, the number of cells, a space, and whole numbers between commas: the version, then the
+three parts of the table, one after the other. In Spark they are one array: out of a struct of several, Spark would take
+each anew for each row. What does not fit its CRC or has another number of cells, and a file that is missing, is taken
+for an empty plan: rows are balanced less, and no result is wrong, since any salt is right.
 """
 
 import zlib
@@ -25,7 +25,7 @@ from unskew.spark.plan_column import CELLS_PER_GROUP, Part, TableParts, entry_of
 from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
-NUMBERS, ENTRY, HOT = "__unskew_numbers", "__unskew_entry", "__unskew_hot"
+NUMBERS, HASHED, ENTRY, HOT = [f"__unskew_{each}" for each in ("numbers", "hash", "entry", "hot")]
 VERSION = "plan_version"  # the metric that tells it
 NO_PLAN = -1  # the version that is told by a batch that could not read its plan
 READING = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
@@ -40,13 +40,14 @@ def line_of(plan: Plan, version: int, cells: int) -> str:
     """The line of a plan that fits so many cells; see `cut_to_fit`."""
     table = table_of(plan, cells)
     assert table is not None
-    body = ",".join(map(str, [version, cells, *table.displacements, *table.entries, *table.places]))
-    return f"{zlib.crc32(body.encode())} {body}"
+    body = ",".join(map(str, [version, *table.displacements, *table.entries, *table.places]))
+    return f"{zlib.crc32(body.encode())} {cells} {body}"
 
 
 def version_in(line: str | None) -> int | None:
     """The version of a line; None where it is damaged or missing."""
-    check, _, body = (line or "").partition(" ")
+    head, _, body = (line or "").rpartition(" ")
+    check, _, _ = head.partition(" ")
     if check != str(zlib.crc32(body.encode())):
         return None
     try:
@@ -96,19 +97,19 @@ def with_planned_salt(
             "address in full, such as hdfs://host/folder, of a file system that Spark and this process both see"
         ) from None
     body = F.substring_index("value", " ", -1)
-    whole = F.crc32(body.cast("binary")).cast("string") == F.substring_index("value", " ", 1)
+    head = F.concat_ws(" ", F.crc32(body.cast("binary")).cast("string"), F.lit(str(cells)))
+    whole = head == F.substring_index("value", " ", 2)
     found = texts.select(F.when(whole, F.split(body, ",").try_cast("array<bigint>")).alias("numbers"))
-    fits = F.get("numbers", F.lit(0)).isNotNull() & (F.get("numbers", F.lit(1)) == cells)
-    fitting = found.select(F.when(fits, F.col("numbers")).alias("numbers"))
     if metrics is not None:
-        fitting = fitting.observe(metrics, F.max(_version_of(F.col("numbers"))).alias(VERSION))
-    plan = fitting.scalar()
-    numbers, entry, hot = (free_name(df, name) for name in (NUMBERS, ENTRY, HOT))
-    with_plan = df.withColumn(numbers, plan)
+        found = found.observe(metrics, F.max(_version_of(F.col("numbers"))).alias(VERSION))
+    plan = found.scalar()
+    numbers, hashed, entry, hot = (free_name(df, name) for name in (NUMBERS, HASHED, ENTRY, HOT))
+    with_plan = df.withColumns({numbers: plan, hashed: F.hash(*columns)})  # a hash of its own: Spark computes it once
     table = _parts_of(column(numbers), cells)
-    looked_up = with_plan.withColumn(entry, entry_of(columns, table))
-    found_salt = F.coalesce(salt_at(columns, column(entry), turn, table), F.lit(0))
-    salted = looked_up.withColumns({salt: found_salt, hot: is_hot(columns, column(entry))}).drop(numbers, entry)
+    looked_up = with_plan.withColumn(entry, entry_of(column(hashed), table))
+    found_salt = F.coalesce(salt_at(column(hashed), column(entry), turn, table), F.lit(0))
+    salted = looked_up.withColumns({salt: found_salt, hot: is_hot(column(hashed), column(entry))})
+    salted = salted.drop(numbers, hashed, entry)
     return Planned(salted, hot, _version_of(plan))
 
 
@@ -117,6 +118,6 @@ def _version_of(numbers: Column) -> Column:
 
 
 def _parts_of(numbers: Column, cells: int) -> TableParts:
-    """The table in the numbers of a line, behind the version and the number of cells."""
+    """The table in the numbers of a line, behind the version."""
     groups = cells // CELLS_PER_GROUP
-    return TableParts(Part(numbers, 2), Part(numbers, 2 + groups), Part(numbers, 2 + groups + cells), cells)
+    return TableParts(Part(numbers, 1), Part(numbers, 1 + groups), Part(numbers, 1 + groups + cells), cells)

@@ -83,8 +83,10 @@ class Tally:
         return max(1, NAMES // self._workers)
 
     def add(self, keys: pa.Table, counts: Counts) -> None:
-        """Take in keys, each with its number of rows. A key may come several times, with other panes of time."""
-        self._new.append((keys.select(self._keys), counts))
+        """Take in keys, all different, each with its number of rows. If the table has more columns than the key, such as
+        panes of time, rows may differ in these."""
+        found = keys.select(self._keys), counts
+        self._new.append(found if keys.num_columns == len(self._keys) else _each_once(*found))
         if len(self._new) >= MOST_HELD:
             self._sums.append(_summed(self._new))
             self._new = []
@@ -96,17 +98,22 @@ class Tally:
             return None
         keys, counts = _summed([*self._sums, *self._new])
         rows = int(counts.sum())
-        order = np.argsort(-counts, kind="stable")[: max(FEWEST_LISTED, MOST_LISTED // self._workers)]
-        order = order[counts[order] * max(LEAST_PARTS, PARTS_PER_WORKER * self._workers) > rows]
+        frequent = np.flatnonzero(counts * max(LEAST_PARTS, PARTS_PER_WORKER * self._workers) > rows)
+        most = max(FEWEST_LISTED, MOST_LISTED // self._workers)
+        order = frequent[np.argsort(-counts[frequent], kind="stable")][:most]
         return rows, keys.take(order).combine_chunks(), counts[order]
 
 
 def _summed(found: Sequence[Counted]) -> Counted:
-    """Each key once."""
-    keys = pa.concat_tables([keys for keys, _ in found])
+    """What several tables have, each key once."""
+    if len(found) == 1:
+        return found[0]
+    return _each_once(pa.concat_tables([keys for keys, _ in found]), np.concatenate([counts for _, counts in found]))
+
+
+def _each_once(keys: pa.Table, counts: Counts) -> Counted:
     codes = key_codes(keys)
-    counts = np.bincount(codes, np.concatenate([counts for _, counts in found])).astype(np.int64)
-    return keys.take(first_rows(codes)), counts
+    return keys.take(first_rows(codes)), np.bincount(codes, counts).astype(np.int64)
 
 
 def _home_load(load: Counts, on: Counts, ids: Counts, counts: Counts) -> Counts:
