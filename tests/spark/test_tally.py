@@ -23,8 +23,8 @@ from unskew.spark.mapping import arrow_schema
 from unskew.spark.streaming.accumulated_tally import (
     UNKNOWN,
     Heard,
+    HeardParam,
     Run,
-    Together,
     accumulator_for,
     take_told,
     told_of,
@@ -161,11 +161,11 @@ def test_more_workers_than_are_counted_have_no_load() -> None:
 
 def heard_from(*told: tuple[str | None, int, int, dict[int, int]]) -> Heard:
     """What tasks of a query, batch and stage told one after the other: how many rows each worker had."""
-    together = Together()
-    heard = together.zero({})
+    param = HeardParam()
+    heard = param.zero({})
     for query, batch, stage, rows in told:
         each = {worker: Told(count, [], [], {}) for worker, count in rows.items()}
-        assert together.addInPlace(heard, {Run(query, batch, stage, W): each}) is heard
+        assert param.addInPlace(heard, {Run(query, batch, stage, W): each}) is heard
     return heard
 
 
@@ -268,6 +268,40 @@ def test_a_stream_that_is_built_again_hears_the_query_that_runs(spark: SparkSess
         accumulator = accumulator_for(feed.stream(), ["word"], Adaptive(checkpoint).folder().address)
         assert accumulator is not None
         assert accumulator.value == {}  # nothing is left of what was told
+
+
+def test_where_workers_tell_a_damaged_or_missing_plan_costs_balance_only(
+    spark: SparkSession, tmp_path: Path, way: str
+) -> None:
+    feed, checkpoint = Feed(spark, tmp_path / "rows", "word string, v bigint"), tmp_path / "checkpoint"
+    file = checkpoint / "unskew/route/plan.txt"
+    query = start(aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint)), checkpoint, "update")
+    process(query, feed, checkpoint, words(0, ROWS))
+    file.write_text(file.read_text()[:-100])
+    with pytest.warns(UserWarning, match=r"^plan: batch 1 found .*plan.txt damaged or missing"):
+        process(query, feed, checkpoint, words(1, ROWS))
+    process(query, feed, checkpoint, words(2, ROWS))
+    file.unlink()
+    with pytest.warns(UserWarning, match=r"^plan: batch 3 found"):
+        process(query, feed, checkpoint, words(3, ROWS))
+    found = process(query, feed, checkpoint, words(4, ROWS))
+    query.stop()
+    assert [record["max_over_mean"] < 1.1 for record in found] == [False, False, True, False, True]
+    assert [record["plan"] == -1 for record in found] == [False, True, False, True, False]
+
+
+def test_a_batch_that_is_computed_twice_is_counted_once(spark: SparkSession, tmp_path: Path, way: str) -> None:
+    feed, checkpoint = Feed(spark, tmp_path / "rows", "word string, v bigint"), tmp_path / "checkpoint"
+
+    def compute_twice(batch: DataFrame, number: int) -> None:
+        assert batch.count() == batch.count()
+
+    counts = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint))
+    writer = counts.writeStream.foreachBatch(compute_twice).outputMode("update")
+    query = writer.option("checkpointLocation", str(checkpoint)).start()
+    found = process(query, feed, checkpoint, words(0, 2000), words(1, 2000))
+    query.stop()
+    assert [sum(record["load"]) for record in found] == [2000] * 2
 
 
 def test_texts_that_are_no_utf_8_are_keys_as_all_others(spark: SparkSession, tmp_path: Path, way: str) -> None:

@@ -6,8 +6,9 @@ has a way for them already. Spark Connect has none. And a task knows key ids onl
 takes: other keys have to be hashed by Spark.
 
 A task tells for its query, micro-batch and stage. A task may run again, in this stage or in another; the last time
-counts. Tasks do not know their micro-batch where a thread of the user's own starts an action in ``foreachBatch``. What
-they tell counts for the batch that ends next, and may be a part of it only.
+counts, unless it has no rows then and tells nothing. Tasks do not know their micro-batch where a thread of the user's
+own starts an action in ``foreachBatch``. What they tell is counted for the batch that ends next; what comes too late
+for that one is not counted.
 """
 
 from collections.abc import Sequence
@@ -44,7 +45,7 @@ class Run(NamedTuple):
 Heard = dict[Run, dict[int, Told]]  # by worker
 
 
-class Together(AccumulatorParam[Heard]):  # type: ignore[misc]
+class HeardParam(AccumulatorParam[Heard]):  # type: ignore[misc]
     """All that tasks told of late."""
 
     def zero(self, value: Heard) -> Heard:
@@ -53,8 +54,8 @@ class Together(AccumulatorParam[Heard]):  # type: ignore[misc]
     def addInPlace(self, value1: Heard, value2: Heard) -> Heard:  # noqa: N802  (Spark's name)
         for run, told in value2.items():
             value1.setdefault(run, {}).update(told)
-        while len(value1) > MOST_RUNS:
-            value1.pop(next(iter(value1)), None)
+        for run in list(value1)[:-MOST_RUNS]:  # a copy: another thread takes runs out, and an error here would end
+            value1.pop(run, None)  # all accumulators of the session
         return value1
 
 
@@ -70,7 +71,7 @@ def accumulator_for(df: DataFrame, keys: Sequence[str], name: str) -> "Accumulat
         return None
     known = _accumulators.setdefault(context, {})
     if name not in known:
-        known[name] = context.accumulator({}, Together())
+        known[name] = context.accumulator({}, HeardParam())
     return known[name]
 
 

@@ -23,8 +23,7 @@ from unskew.spark.planning import name_and_parameters
 from unskew.spark.streaming.accumulated_tally import accumulator_for, take_told, work_and_accumulate
 from unskew.spark.streaming.loop import Loop, listen
 from unskew.spark.streaming.observed_tally import told_in, work_and_observe
-from unskew.spark.streaming.plan_file import NO_PLAN, Planned, cells_for, with_planned_salt
-from unskew.spark.streaming.plan_file import VERSION as TOLD_VERSION
+from unskew.spark.streaming.plan_file import NO_PLAN, VERSION_METRIC, Planned, cells_for, with_planned_salt
 from unskew.spark.streaming.recording import OnlineRecords, Recording
 from unskew.spark.streaming.seen import Seen, count_cold_and_hot, counted_number, seen_in_rows
 from unskew.spark.streaming.side_folder import SideFolder
@@ -139,10 +138,11 @@ def with_salt_to_tell(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -
     heard = accumulator.value  # the same object for ever: what tasks tell is put into it
 
     def read_accumulated(progress: Any, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
-        if TOLD_VERSION not in metrics:  # a query before this one may be heard of late
+        if VERSION_METRIC not in metrics:  # a query before this one may be heard of late
             return Seen(0, None)
-        version, told = metrics[TOLD_VERSION], take_told(heard, str(progress.id), int(progress.batchId), route.workers)
-        return seen_by_workers(told, NO_PLAN if version is None else int(version), route.workers, route.most, plans)
+        told = take_told(heard, str(progress.id), int(progress.batchId), route.workers)
+        version = NO_PLAN if metrics[VERSION_METRIC] is None else int(metrics[VERSION_METRIC])
+        return seen_by_workers(told, version, route.workers, route.most, plans)
 
     planned, _ = _planned(df, route, adaptive, read_accumulated, observe_version=True)
     work = partial(work_and_accumulate, keys=route.keys, workers=route.workers, accumulator=accumulator)
@@ -157,7 +157,8 @@ def _planned(
     *,
     observe_version: bool = False,
 ) -> tuple[Planned, str]:
-    """The rows with their salts, and by what name the driver hears of them; `read` tells how to read it."""
+    """The rows with their salts, and by what name the driver hears of them; `read` tells how to read it. If asked to
+    `observe_version`, that is the only metric of this name."""
     folder = adaptive.folder()
     name, parameters = name_and_parameters(route.scheme)
     types = [column.type for column in described_keys(df, list(route.keys))]

@@ -26,7 +26,7 @@ from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
 NUMBERS, HASHED, ENTRY, HOT = [f"__unskew_{each}" for each in ("numbers", "hash", "entry", "hot")]
-VERSION = "plan_version"  # the metric that tells it
+VERSION_METRIC = "plan_version"  # the metric that tells it
 NO_PLAN = -1  # the version that is told by a batch that could not read its plan
 READING = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 
@@ -85,8 +85,8 @@ def with_planned_salt(
 
     Spark plans each use of the subquery anew in each batch, which takes some 5 ms. So the plan is a column of its own,
     used several times, which is no row's data: it stays a constant in the compiled code. (Spark does not compile rows
-    of more than 100 columns as a whole. There it is copied per row.) One more use is where the version is told. Reading
-    happens once: Spark sees that they are the same. Without a plan every look-up gives null, and the salt is 0.
+    of more than 100 columns as a whole. There it is copied per row.) One more use is where rows tell the version.
+    Reading happens once: Spark sees that they are the same. Without a plan every look-up gives null, and the salt is 0.
     """
     try:
         texts = df.sparkSession.read.options(**READING).text(folder.address_of(NAME), wholetext=True)
@@ -101,7 +101,7 @@ def with_planned_salt(
     whole = head == F.substring_index("value", " ", 2)
     found = texts.select(F.when(whole, F.split(body, ",").try_cast("array<bigint>")).alias("numbers"))
     if metrics is not None:
-        found = found.observe(metrics, F.max(_version_of(F.col("numbers"))).alias(VERSION))
+        found = found.observe(metrics, F.max(_version_of(F.col("numbers"))).alias(VERSION_METRIC))
     plan = found.scalar()
     numbers, hashed, entry, hot = (free_name(df, name) for name in (NUMBERS, HASHED, ENTRY, HOT))
     with_plan = df.withColumns({numbers: plan, hashed: F.hash(*columns)})  # a hash of its own: Spark computes it once

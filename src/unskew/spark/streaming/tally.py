@@ -42,7 +42,7 @@ class Told(NamedTuple):
     rows: int
     ids: list[int]  # key ids of the listed keys, the most frequent first, signed; keys with nulls may share an id
     counts: list[int]  # the rows of each
-    names: dict[int, str]  # what some of them are called, by key id
+    names: dict[int, str]  # what some of them are called, by key id, unsigned
 
 
 def seen_by_workers(told: Mapping[int, Told], version: int, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
@@ -83,8 +83,8 @@ class Tally:
         return max(1, NAMES // self._workers)
 
     def add(self, keys: pa.Table, counts: Counts) -> None:
-        """Take in keys, all different, each with its number of rows. If the table has more columns than the key, such as
-        panes of time, rows may differ in these."""
+        """Take in keys, all different, each with its number of rows. Where the table has more columns than the key,
+        such as panes of time, rows may differ in these only."""
         found = keys.select(self._keys), counts
         self._new.append(found if keys.num_columns == len(self._keys) else _each_once(*found))
         if len(self._new) >= MOST_HELD:
