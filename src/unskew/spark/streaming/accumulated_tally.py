@@ -46,7 +46,7 @@ Heard = dict[Run, dict[int, Told]]  # by worker
 
 
 class HeardParam(AccumulatorParam[Heard]):  # type: ignore[misc]
-    """All that tasks told of late."""
+    """How what tasks tell is put together."""
 
     def zero(self, value: Heard) -> Heard:
         return {}
@@ -54,8 +54,9 @@ class HeardParam(AccumulatorParam[Heard]):  # type: ignore[misc]
     def addInPlace(self, value1: Heard, value2: Heard) -> Heard:  # noqa: N802  (Spark's name)
         for run, told in value2.items():
             value1.setdefault(run, {}).update(told)
-        for run in list(value1)[:-MOST_RUNS]:  # a copy: another thread takes runs out, and an error here would end
-            value1.pop(run, None)  # all accumulators of the session
+        # From a copy: another thread takes runs out, and an error here would end all accumulators of the session.
+        for run in list(value1)[:-MOST_RUNS]:
+            value1.pop(run, None)
         return value1
 
 

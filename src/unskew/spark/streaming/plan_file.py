@@ -26,7 +26,7 @@ from unskew.spark.streaming.side_folder import SideFolder
 
 NAME = "plan.txt"
 NUMBERS, HASHED, ENTRY, HOT = [f"__unskew_{each}" for each in ("numbers", "hash", "entry", "hot")]
-VERSION_METRIC = "plan_version"  # the metric that tells it
+VERSION_METRIC = "plan_version"  # the version of the plan, as it is observed
 NO_PLAN = -1  # the version that is told by a batch that could not read its plan
 READING = {"ignoreMissingFiles": "true", "ignoreCorruptFiles": "true"}
 
