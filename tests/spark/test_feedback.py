@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 
 from unskew import InputError, Plan, Router, make
-from unskew.aggregates import Count
+from unskew.aggregates import Count, Sum
 from unskew.spark import Feedback, aggregate, apply_split, repartition
 from unskew.worker_report import WorkerReport
 
@@ -259,6 +259,23 @@ def test_a_run_that_failed_or_was_cut_short_tells_nothing(rows: DataFrame) -> No
     with pytest.warns(UserWarning, match=NOT_HEARD):
         assert feedback.collect().tuples.tolist() == []
     assert np.bincount(feedback.router.state.holder).tolist() == [10] * W
+
+
+def test_a_function_that_fails_says_on_which_row(rows: DataFrame) -> None:
+    feedback = Feedback(make("cg", W))
+
+    def careful(batches: Batches) -> Batches:
+        for batch in batches:
+            if 77 in batch["id"].to_pylist():
+                raise ValueError("too odd")
+            yield batch
+
+    placed = repartition(rows, "key", W, feedback)
+    with pytest.raises(PythonException, match=r"function: 'careful' raised ValueError: too odd, for the row \{'id': 77,"):
+        feedback.timed(placed, careful, rows.schema).collect()
+    huge = rows.withColumn("id", F.col("id") + 2**62)
+    with pytest.raises(PythonException, match=r"InputError: aggregates: Sum\(.*a sum does not fit"):  # said once
+        aggregate(huge, "key", {"total": Sum("id")}, W, feedback).collect()
 
 
 def test_rows_that_nobody_asks_for_are_no_harm(rows: DataFrame) -> None:

@@ -84,6 +84,29 @@ def test_plans_are_numbered_on_where_plan_txt_is_lost(tmp_path: Path) -> None:
     assert plan_of(tmp_path, last).hot_keys  # goes on from the counts
 
 
+def test_a_restart_goes_on_with_the_last_plan_and_the_names_of_its_keys(tmp_path: Path) -> None:
+    """So a batch that was cut short runs again with the same plan."""
+    loop_in(tmp_path).take(progress(0), seen(4000, 0))
+    line = (tmp_path / "unskew/route" / PLAN).read_text()
+    after = loop_in(tmp_path)
+    assert (tmp_path / "unskew/route" / PLAN).read_text() == line
+    after.take(progress(1), seen(4000, 1)._replace(names={}))
+    record = read_records(tmp_path, "route")[-1]
+    assert (record.plan, record.hot_keys[0]["key"]) == (1, "word-0")
+    assert record.planned_max_over_mean is not None
+
+
+@pytest.mark.parametrize("damage", ["", "{}", "another plan", "another number of workers"])
+def test_a_restart_writes_the_plan_anew_where_the_last_one_is_not_known(tmp_path: Path, damage: str) -> None:
+    loop_in(tmp_path).take(progress(0), seen(4000, 0))
+    kept = tmp_path / "unskew/route/plans/000000000001.json"
+    others = {"another plan": Plan("fanout", W, (hot(3),)), "another number of workers": Plan("fanout", W + 1)}
+    kept.write_text(others[damage].to_json() if damage in others else damage)
+    loop_in(tmp_path)
+    assert version_in((tmp_path / "unskew/route" / PLAN).read_text()) == 2
+    assert plan_of(tmp_path, 2).hot_keys[0].key_id == int(IDS[0])
+
+
 def test_the_first_plan_has_the_schemes_own_seed(tmp_path: Path) -> None:
     loop_in(tmp_path, "hash", seed=3)
     assert plan_of(tmp_path, 0).cold_salt == 3

@@ -14,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, results, start
 
 from unskew import SCHEMES, Frequencies, key_ids, make_plan
 from unskew.aggregates import Aggregate, Count, DistinctCount, Max, Mean, Min, Quantiles, StdDev, Sum, TopK, Variance
 from unskew.errors import InputError
+from unskew.partitioning import ALGORITHMS
 from unskew.spark import Adaptive, aggregate, apply_split, apply_whole, repartition
 from unskew.spark.apply_whole import sort_as_spark
 from unskew.spark.streaming.merging import PROVIDER, ROCKS
@@ -147,6 +148,12 @@ def latest(rows: list[tuple[Any, ...]], count: int) -> list[tuple[Any, ...]]:
     return sorted(found.values(), key=repr)
 
 
+def plain_aggregates() -> list[Column]:
+    """What Spark itself calls `NATIVE`."""
+    counts = [F.count("*"), F.count("x"), F.sum("v"), F.min("x"), F.max("word")]
+    return [*counts, F.avg("x"), F.var_samp("x"), F.stddev_pop("x")]
+
+
 def test_native_aggregates_in_update_and_complete_mode_are_those_of_a_batch(
     spark: SparkSession, feed: Feed, tmp_path: Path
 ) -> None:
@@ -160,32 +167,32 @@ def test_native_aggregates_in_update_and_complete_mode_are_those_of_a_batch(
         "complete",
     )
     batch = rows_of(aggregate(feed.batch(), "word", NATIVE, W))
-    functions = [F.count("*"), F.count("x"), F.sum("v"), F.min("x"), F.max("word"), F.avg("x")]
-    plain = feed.batch().groupBy("word").agg(*functions, F.var_samp("x"), F.stddev_pop("x"))
-    assert batch == rows_of(plain)
+    assert batch == rows_of(feed.batch().groupBy("word").agg(*plain_aggregates()))
     assert latest(updated, 1) == batch
     assert whole == batch
     assert aggregate(feed.batch(), "word", NATIVE, W).schema.simpleString() == stream.schema.simpleString()
 
 
-def test_windows_in_append_mode_are_those_of_spark_also_for_late_rows(
-    spark: SparkSession, feed: Feed, tmp_path: Path
+@pytest.mark.parametrize("mode", ["append", *(pytest.param(m, marks=pytest.mark.slow) for m in ("update", "complete"))])
+def test_windows_are_those_of_spark_also_for_late_rows(
+    spark: SparkSession, feed: Feed, tmp_path: Path, mode: str
 ) -> None:
     late = table([2.0, 40.0, 52.0], ["the", "late", "the"])
     for each in (hot(1), hot(2, minutes=25), late, table([200.0], ["end"])):
         feed.put(each)
     windows = {"time": "ts", "window": "10 minutes", "slide": "4 minutes", "watermark": "5 minutes"}
-    results = {"n": Count(), "total": Sum("v")}
-    ours = aggregate(feed.stream(), "word", results, W, plan=Adaptive(tmp_path / "ours"), **windows)  # type: ignore[arg-type]
+    ours = aggregate(feed.stream(), "word", NATIVE, W, plan=Adaptive(tmp_path / "ours"), **windows)  # type: ignore[arg-type]
     span = F.window("ts", "10 minutes", "4 minutes")
-    theirs = feed.stream().withWatermark("ts", "5 minutes").groupBy(span, "word").agg(F.count("*"), F.sum("v"))
-    found = run(ours, tmp_path / "ours", "append")
-    expected = run(theirs, tmp_path / "theirs", "append")
+    theirs = feed.stream().withWatermark("ts", "5 minutes").groupBy(span, "word").agg(*plain_aggregates())
+    found = run(ours, tmp_path / "ours", mode)
+    expected = run(theirs, tmp_path / "theirs", mode)
     assert found == expected
     assert len(found) > 100
-    everything = rows_of(aggregate(feed.batch(), "word", results, W, **windows))  # type: ignore[arg-type]
-    assert len(everything) > len(found)  # late rows, and windows that are not over
-    assert not {row[:2] for row in found} - {row[:2] for row in everything}
+    everything = rows_of(aggregate(feed.batch(), "word", NATIVE, W, **windows))  # type: ignore[arg-type]
+    if mode == "complete":
+        assert found == everything
+    else:
+        assert {row[:2] for row in found} < {row[:2] for row in everything}  # without windows of late rows only
 
 
 def test_states_that_python_merges_are_those_of_a_batch(
@@ -238,14 +245,20 @@ def test_names_for_columns_on_the_way_are_refused(feed: Feed, tmp_path: Path) ->
 def test_a_key_without_rows_is_forgotten_after_its_ttl(
     spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None
 ) -> None:
-    stream = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(tmp_path / "ttl"), ttl="1 second")
+    stream = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(tmp_path / "ttl"), ttl="8 seconds")
     query = start(stream, tmp_path / "ttl", "update")
-    for _ in range(2):
+    for seconds in (0, 0, 9):  # after which the next rows come
+        time.sleep(seconds)
         feed.put(table([0.0] * 10, ["seldom"] * 10))
         query.processAllAvailable()
-        time.sleep(1.5)
     query.stop()
-    assert rows_of(results(spark, tmp_path / "ttl").drop("batch")) == [("seldom", 10), ("seldom", 10)]
+    found = results(spark, tmp_path / "ttl").orderBy("batch").collect()
+    assert [(row["word"], row["n"]) for row in found] == [("seldom", 10), ("seldom", 20), ("seldom", 10)]
+
+
+WAYS = [(name, mode) for name, entry in SCHEMES.items() for mode in entry.modes] + [
+    (name, "planned") for name in ALGORITHMS
+]
 
 
 @pytest.mark.slow
@@ -253,20 +266,33 @@ def test_every_scheme_brings_every_row_to_one_worker(spark: SparkSession, feed: 
     for seed in range(2):
         feed.put(hot(seed))
     parts = []
-    for name, entry in SCHEMES.items():
-        plan = Adaptive(tmp_path / "checkpoint", name=name)
-        if entry.modes:
-            mode = entry.modes[0]
-            part = repartition(feed.stream(), "word", W, name, mode=mode, plan=plan)
-            parts.append(part.withColumn("scheme", F.lit(name)))
+    for name, mode in WAYS:
+        plan = Adaptive(tmp_path / "checkpoint", name=f"{name}_{mode}")
+        part = repartition(feed.stream(), "word", W, name, mode=mode, plan=plan)
+        parts.append(part.withColumn("way", F.lit(f"{name} {mode}")))
     together = parts[0]
     for part in parts[1:]:
         together = together.unionByName(part)
-    counted = run(together.groupBy("scheme", "word").count(), tmp_path / "checkpoint", "complete")
+    counted = run(together.groupBy("way", "word").count(), tmp_path / "checkpoint", "complete")
     expected = rows_of(feed.batch().groupBy("word").count())
-    assert counted == sorted(
-        ((part[0], *row) for part in [(n,) for n, e in SCHEMES.items() if e.modes] for row in expected), key=repr
-    )
+    assert counted == sorted(((f"{name} {mode}", *row) for name, mode in WAYS for row in expected), key=repr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("scheme", "mode"), WAYS)
+def test_aggregates_are_those_of_a_batch_by_every_scheme(
+    spark: SparkSession, feed: Feed, tmp_path: Path, rocks: None, scheme: str, mode: str
+) -> None:
+    for seed in range(3):
+        feed.put(hot(seed))
+
+    def streamed(results: dict[str, Aggregate], name: str, output_mode: str) -> list[tuple[Any, ...]]:
+        plan = Adaptive(tmp_path / name)
+        stream = aggregate(feed.stream(), "word", results, W, scheme, mode=mode, plan=plan)
+        return run(stream, tmp_path / name, output_mode)
+
+    assert streamed(NATIVE, "native", "complete") == rows_of(aggregate(feed.batch(), "word", NATIVE, W))
+    assert latest(streamed(PYTHON, "python", "update"), 1) == rows_of(aggregate(feed.batch(), "word", PYTHON, W))
 
 
 def best(rows: pa.Table) -> pa.Table:
@@ -277,16 +303,29 @@ def mean(parts: pa.Table) -> pa.Table:
     return pa.table({"mean": [pc.mean(best(parts)["v"])]})
 
 
+def rows_that_count(feed: Feed, mode: str) -> DataFrame:
+    """Those that come out of a stream which ends with a row that is late, and a row whose window is not over."""
+    left_out = {"append": ["late", "end"], "update": ["late"], "complete": []}[mode]
+    return feed.batch().where(~F.coalesce(F.col("word"), F.lit("")).isin(left_out))
+
+
 @pytest.mark.slow
-def test_apply_split_gives_for_each_window_what_a_batch_gives(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
-    for each in (hot(1), hot(2, minutes=20), table([200.0], ["end"])):
+@pytest.mark.parametrize("mode", ["append", "update", "complete"])
+def test_apply_split_gives_for_each_window_what_a_batch_gives(
+    spark: SparkSession, feed: Feed, tmp_path: Path, mode: str
+) -> None:
+    for each in (hot(1), hot(2, minutes=20), table([2.0], ["late"]), table([200.0], ["end"])):
         feed.put(each)
     windows = {"time": "ts", "window": "10 minutes", "watermark": "5 minutes"}
     arguments = ("word", best, mean, "word string, mean double", W)
     stream = apply_split(feed.stream(), *arguments, plan=Adaptive(tmp_path / "split"), **windows)  # type: ignore[arg-type, misc]
-    found = run(stream, tmp_path / "split", "append")
-    batch = apply_split(feed.batch().where("word <> 'end' OR word IS NULL"), *arguments, **windows)  # type: ignore[arg-type, misc]
-    assert found == rows_of(batch)
+    found = run(stream, tmp_path / "split", mode)
+    batch = rows_of(apply_split(rows_that_count(feed, mode), *arguments, **windows))  # type: ignore[arg-type, misc]
+    if mode == "update":  # windows come out again when rows are added
+        assert {*batch} < {*found}
+        assert {row[:2] for row in batch} == {row[:2] for row in found}
+    else:
+        assert found == batch
     assert len(found) > 50
     with pytest.raises(InputError, match=r"^window: a stream needs it"):
         apply_split(feed.stream(), *arguments, plan=Adaptive(tmp_path / "split"))  # type: ignore[arg-type]
@@ -296,17 +335,19 @@ def first_and_last(rows: pa.Table) -> pa.Table:
     return pa.table({"rows": [len(rows)], "first": [rows["x"][0].as_py()], "last": [rows["x"][-1].as_py()]})
 
 
-def test_apply_whole_gives_for_each_window_what_a_batch_gives(spark: SparkSession, feed: Feed, tmp_path: Path) -> None:
-    for each in (hot(1), hot(2, minutes=20), table([200.0], ["end"])):
+@pytest.mark.parametrize("mode", ["append", *(pytest.param(m, marks=pytest.mark.slow) for m in ("update", "complete"))])
+def test_apply_whole_gives_for_each_window_what_a_batch_gives(
+    spark: SparkSession, feed: Feed, tmp_path: Path, mode: str
+) -> None:
+    for each in (hot(1), hot(2, minutes=20), table([2.0], ["late"]), table([200.0], ["end"])):
         feed.put(each)
     windows = {"time": "ts", "window": "10 minutes", "slide": "5 minutes", "watermark": "5 minutes"}
     arguments = ("word", first_and_last, "word string, rows bigint, first double, last double", W)
     adaptive = Adaptive(tmp_path / "whole")
     stream = apply_whole(feed.stream(), *arguments, plan=adaptive, sort=["-x", "v"], **windows)  # type: ignore[arg-type, misc]
-    found = run(stream, tmp_path / "whole", "append")
-    rows = feed.batch().where("word <> 'end' OR word IS NULL")
-    batch = rows_of(apply_whole(rows, *arguments, sort=["-x", "v"], **windows))  # type: ignore[arg-type, misc]
-    assert found == batch
+    found = run(stream, tmp_path / "whole", mode)
+    batch = rows_of(apply_whole(rows_that_count(feed, mode), *arguments, sort=["-x", "v"], **windows))  # type: ignore[arg-type, misc]
+    assert (latest(found, 2) if mode == "update" else found) == batch
     assert len(found) > 100
     with pytest.raises(InputError, match=r"^window: a stream needs it"):
         apply_whole(feed.stream(), *arguments, plan=adaptive)  # type: ignore[arg-type]

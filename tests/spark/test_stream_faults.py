@@ -1,6 +1,7 @@
 """Streams whose processes die, whose functions fail and whose queries change: results stay exact.
 
-Run as a script, this file is the driver of a query that counts words, from a checkpoint, until all files are read.
+Run as a script, this file is the driver of a query that counts words, from a checkpoint, until all files are read; the
+queries are those in `QUERIES`.
 """
 
 import json
@@ -11,7 +12,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,15 +20,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark import cloudpickle
+from pyspark import TaskContext, cloudpickle
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, records, results, start, words
 
+from unskew import make
 from unskew.aggregates import Aggregate, Count, Max, Sum, TopK
 from unskew.errors import InputError
-from unskew.spark import PROVIDER, ROCKS, Adaptive, aggregate, apply_split, apply_whole
+from unskew.spark import PROVIDER, ROCKS, Adaptive, Conversation, Feedback, aggregate, apply_split, apply_whole
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])  # Spark's workers cannot import this file
 SCHEMA, W, ROWS = "word string, v bigint", 4, 2_000
@@ -49,12 +51,12 @@ def expected_in(folder: Path) -> dict[str, tuple[int, int]]:
 
 
 @contextmanager
-def driver_of(folder: Path, master: str, soak: float = 0.0) -> Iterator[subprocess.Popen[bytes]]:
+def driver_of(folder: Path, master: str, query: str = "native", soak: float = 0.0) -> Iterator[subprocess.Popen[bytes]]:
     """A driver, which is killed in the end if it still runs, with its JVM and all workers."""
     environment = os.environ | {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable}
     with (folder / "log.txt").open("ab") as log:
         driver = subprocess.Popen(
-            [sys.executable, __file__, str(folder), master, str(soak)],
+            [sys.executable, __file__, str(folder), master, query, str(soak)],
             env=environment,
             cwd=folder,
             stdout=log,
@@ -69,50 +71,72 @@ def driver_of(folder: Path, master: str, soak: float = 0.0) -> Iterator[subproce
             driver.wait()
 
 
-def run_to_the_end(folder: Path, master: str, soak: float = 0.0) -> None:
-    with driver_of(folder, master, soak) as driver:
-        assert driver.wait(soak + PATIENCE) == 0, (folder / "log.txt").read_text()[-5000:]
+def run_to_the_end(folder: Path, master: str, query: str = "native", soak: float = 0.0) -> None:
+    with driver_of(folder, master, query, soak) as driver:
+        end(driver, folder, soak)
+
+
+def end(driver: subprocess.Popen[bytes], folder: Path, soak: float = 0.0) -> None:
+    """Wait for the end of a driver that succeeds."""
+    assert driver.wait(soak + PATIENCE) == 0, (folder / "log.txt").read_text()[-5000:]
+
+
+def wait_for_commits(driver: subprocess.Popen[bytes], folder: Path, number: int) -> None:
+    """Wait until so many batches are committed, or the driver is done."""
+    until = time.monotonic() + PATIENCE
+    while commits(folder) < number and driver.poll() is None:
+        assert time.monotonic() < until, (folder / "log.txt").read_text()[-5000:]
+        time.sleep(0.02)
 
 
 def commits(folder: Path) -> int:
     return len([path for path in (folder / "checkpoint/commits").glob("*") if path.name.isdigit()])
 
 
+LEFT = {"listening": "route/gathered/*.json", "conversing": "conversation/schemes/*/halves/*"}  # so it went on
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
-@pytest.mark.parametrize("kills", [1, 10])
-def test_a_driver_that_is_killed_again_and_again_still_counts_exactly(tmp_path: Path, kills: int) -> None:
+@pytest.mark.parametrize(
+    ("query", "kills"), [("native", 1), ("native", 10), ("python", 3), ("listening", 3), ("conversing", 3)]
+)
+def test_a_driver_that_is_killed_again_and_again_still_counts_exactly(tmp_path: Path, query: str, kills: int) -> None:
     chance = random.Random(kills)
     (tmp_path / "rows").mkdir()
     for batch in range(3 * kills + 2):
         pq.write_table(words(batch, ROWS, shift=batch // 3), tmp_path / "rows" / f"{batch:03d}.parquet")
     killed = 0
     while killed < kills:
-        before, until = commits(tmp_path), time.monotonic() + PATIENCE
-        with driver_of(tmp_path, "local[2]") as driver:
-            while commits(tmp_path) == before and driver.poll() is None:
-                assert time.monotonic() < until, (tmp_path / "log.txt").read_text()[-5000:]
-                time.sleep(0.02)
+        before = commits(tmp_path)
+        with driver_of(tmp_path, "local[2]", query) as driver:
+            wait_for_commits(driver, tmp_path, before + 1)
             time.sleep(chance.uniform(0.0, 1.0))
             assert driver.poll() is None, "it was done before it could be killed"
         killed += 1
-    run_to_the_end(tmp_path, "local[2]")
+    run_to_the_end(tmp_path, "local[2]", query)
     assert counts_in(tmp_path) == expected_in(tmp_path)
     assert commits(tmp_path) > 2 * kills  # a batch that was cut short may be one with the next
-    assert list((tmp_path / "checkpoint/unskew/route/batches").glob("*.json"))
+    assert list((tmp_path / "checkpoint/unskew").glob(LEFT.get(query, "route/batches/*.json")))
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_an_executor_that_dies_in_mid_stream_changes_no_count(tmp_path: Path) -> None:
+@pytest.mark.parametrize("where", ["before the workers", "at the last worker"])
+def test_an_executor_that_dies_in_mid_stream_changes_no_count(tmp_path: Path, where: str) -> None:
+    """While hot keys are dealt by a plan. At the last worker, the others are done and have told what they had."""
     (tmp_path / "rows").mkdir()
-    for batch in range(4):
+    for batch in range(8):
         pq.write_table(words(batch, ROWS), tmp_path / "rows" / f"{batch:03d}.parquet")
-    (tmp_path / "kill").touch()
-    run_to_the_end(tmp_path, "local-cluster[2,1,1024]")
+    with driver_of(tmp_path, "local-cluster[2,1,1024]", where) as driver:
+        wait_for_commits(driver, tmp_path, 2)
+        (tmp_path / "kill").touch()
+        end(driver, tmp_path)
     assert not (tmp_path / "kill").exists()
     assert counts_in(tmp_path) == expected_in(tmp_path)
-    assert {sum(record["load"]) for record in records(tmp_path / "checkpoint")} == {ROWS}  # nobody told twice
+    found = records(tmp_path / "checkpoint")
+    assert [sum(record["load"]) for record in found] == [ROWS] * 8  # nobody told twice
+    assert all(record["hot_keys"] for record in found[2:])
 
 
 @pytest.mark.slow
@@ -121,7 +145,7 @@ def test_twenty_minutes_of_small_batches_take_no_more_memory_and_no_more_files(t
     """Of the driver, the JVM and the Python workers together; means of the second and of the last quarter."""
     (tmp_path / "rows").mkdir()
     seconds = float(os.environ.get("UNSKEW_SOAK_SECONDS", "1200"))
-    run_to_the_end(tmp_path, "local[2]", seconds)
+    run_to_the_end(tmp_path, "local[2]", soak=seconds)
     samples = json.loads((tmp_path / "samples.json").read_text())
     quarter = len(samples) // 4
     print(f"{commits(tmp_path)} commits kept; every tenth sample: {samples[:: max(1, len(samples) // 10)]}")
@@ -167,8 +191,6 @@ class Longest(Aggregate):
 def test_a_poison_row_is_named_with_its_function_and_a_restart_after_a_fix_loses_nothing(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    from unskew.spark.streaming.merging import PROVIDER, ROCKS
-
     feed = Feed(spark, tmp_path / "rows", SCHEMA)
     feed.put(pa.table({"word": ["a", "bb"] * 50, "v": range(100)}))
     feed.put(pa.table({"word": ["bb", "poison", "a"] * 30, "v": range(90)}))
@@ -234,6 +256,49 @@ def test_states_with_a_ttl_are_others_than_those_without(spark: SparkSession, tm
         spark.conf.set(PROVIDER, before)
 
 
+@pytest.mark.parametrize(
+    ("field", "before", "after"),
+    [
+        ("names of keys", {}, {"keys": "other"}),
+        ("names of keys", {"keys": ["word", "other"]}, {"keys": ["other", "word"]}),
+        ("keys", {}, {"keys": "v"}),
+        ("time", {}, {"time": "later"}),
+        ("window", {}, {"slide": "5 minutes"}),
+    ],
+)
+def test_other_keys_or_times_are_refused_also_of_the_same_type(
+    spark: SparkSession, tmp_path: Path, field: str, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    """Spark compares types only: it would go on, and mix the states of two columns."""
+    feed = Feed(spark, tmp_path / "rows", "word string, other string, v bigint, ts timestamp, later timestamp")
+    asked = {"keys": "word", "time": "ts", "window": "10 minutes", **before}
+
+    def query(options: dict[str, Any]) -> None:
+        aggregate(feed.stream(), aggregates={"n": Count()}, workers=4, plan=Adaptive(tmp_path), **options)
+
+    query(asked)
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()  # as if it had begun
+    query(asked)
+    with pytest.raises(InputError, match=rf"^checkpoint: .* holds states whose '{field}' is .*start anew with another"):
+        query(asked | after)
+
+
+def test_other_columns_are_refused_where_whole_rows_are_in_the_state(spark: SparkSession, tmp_path: Path) -> None:
+    feed = Feed(spark, tmp_path / "rows", "word string, v bigint, w bigint, ts timestamp")
+
+    def query(*columns: str) -> None:
+        arguments = ("word", lambda rows: rows, "word string", 4)
+        windows = {"time": "ts", "window": "1 hour"}
+        apply_whole(feed.stream().select(*columns), *arguments, plan=Adaptive(tmp_path), **windows)  # type: ignore[arg-type]
+
+    query("word", "v", "w", "ts")
+    (tmp_path / "offsets").mkdir()
+    (tmp_path / "offsets" / "0").touch()  # as if it had begun
+    with pytest.raises(InputError, match=r"^checkpoint: .* holds states whose 'columns' is .*\"v\", \"w\""):
+        query("word", "w", "v", "ts")
+
+
 def test_other_windows_than_those_of_the_checkpoint_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     feed = Feed(spark, tmp_path / "rows", "word string, ts timestamp")
 
@@ -265,19 +330,62 @@ def test_other_windows_than_those_of_the_checkpoint_are_refused(spark: SparkSess
 # ---------------------------------------------------------------- the driver
 
 
+def kill_executor(marker: Path) -> None:
+    """Kill the executor of this task if the marker is there, which is then taken away."""
+    if marker.exists():
+        marker.unlink()
+        daemon = os.getppid()
+        executor = int(subprocess.check_output(["ps", "-o", "ppid=", "-p", str(daemon)]))
+        os.kill(executor, signal.SIGKILL)
+
+
 def killing(marker: Path) -> Callable[[Any], Any]:
-    """A function that passes rows on, and kills its executor if the marker is there, which it then takes away."""
+    """A function that passes rows on, and kills its executor."""
 
     def work(batches: Any) -> Any:
         for batch in batches:
-            if marker.exists() and batch.num_rows:
-                marker.unlink()
-                daemon = os.getppid()
-                executor = int(subprocess.check_output(["ps", "-o", "ppid=", "-p", str(daemon)]))
-                os.kill(executor, signal.SIGKILL)
+            if batch.num_rows:
+                kill_executor(marker)
             yield batch
 
     return work
+
+
+class KillingAggregate(Longest):
+    """The longest word; kills the executor of the last worker."""
+
+    def __init__(self, marker: Path) -> None:
+        super().__init__()
+        self.marker = marker
+
+    def add(self, state: Any, batch: pa.RecordBatch) -> Any:
+        task = TaskContext.get()
+        assert task is not None
+        if task.partitionId() == W - 1:
+            kill_executor(self.marker)
+        return super().add(state, batch)
+
+
+def counting(folder: Path, rows: DataFrame, more: Mapping[str, Aggregate], **options: Any) -> DataFrame:
+    results = {"n": Count(), "total": Sum("v"), **more}
+    return aggregate(rows, "word", results, W, plan=Adaptive(folder / "checkpoint"), **options)
+
+
+def conversing(folder: Path, rows: DataFrame) -> DataFrame:
+    """The counts of rows that went through the workers of `posg`."""
+    talk = Conversation(make("posg", W, window=64))
+    worked = talk.map(rows, "word", lambda batches: batches, SCHEMA, cost="1", checkpoint=folder / "checkpoint")
+    return worked.groupBy("word").agg(F.count("v").alias("n"), F.sum("v").alias("total"))
+
+
+QUERIES: dict[str, Callable[[Path, DataFrame], DataFrame]] = {
+    "native": lambda folder, rows: counting(folder, rows, {}),
+    "python": lambda folder, rows: counting(folder, rows, {"top": TopK("v")}),
+    "listening": lambda folder, rows: counting(folder, rows, {}, scheme=Feedback(make("cg", W))),
+    "conversing": conversing,
+    "before the workers": lambda folder, rows: counting(folder, rows.mapInArrow(killing(folder / "kill"), SCHEMA), {}),
+    "at the last worker": lambda folder, rows: counting(folder, rows, {"long": KillingAggregate(folder / "kill")}),
+}
 
 
 def descendants(process: int) -> dict[int, str]:
@@ -329,8 +437,9 @@ def soak(folder: Path, query: Any, seconds: float) -> None:
     (folder / "samples.json").write_text(json.dumps(samples))
 
 
-def main(folder: Path, master: str, seconds: float) -> None:
+def main(folder: Path, master: str, how: str, seconds: float) -> None:
     settings = {
+        **({PROVIDER: ROCKS} if how in ("python", "at the last worker") else {}),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.local.dir": folder / "spark",
@@ -353,10 +462,7 @@ def main(folder: Path, master: str, seconds: float) -> None:
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     rows = spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1).parquet(str(folder / "rows"))
-    if master.startswith("local-cluster"):
-        rows = rows.mapInArrow(killing(folder / "kill"), SCHEMA)
-    results: dict[str, Aggregate] = {"n": Count(), "total": Sum("v")}
-    counted = aggregate(rows, "word", results, W, plan=Adaptive(folder / "checkpoint"))
+    counted = QUERIES[how](folder, rows)
 
     def write(batch: DataFrame, number: int) -> None:
         batch.write.mode("overwrite").parquet(str(folder / "results" / str(number)))  # again if the batch runs again
@@ -372,4 +478,4 @@ def main(folder: Path, master: str, seconds: float) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), sys.argv[2], float(sys.argv[3]))
+    main(Path(sys.argv[1]), sys.argv[2], sys.argv[3], float(sys.argv[4]))

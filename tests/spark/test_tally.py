@@ -10,9 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812
-from streams import Feed, process, results, start, words
+from pyspark.sql.streaming import StreamingQuery
+from streams import Feed, process, records, results, start, wait_until, words
 
 from unskew import Plan, key_ids
 from unskew.aggregates import Count
@@ -22,9 +24,9 @@ from unskew.spark.keys import key_id, shown_key
 from unskew.spark.mapping import arrow_schema
 from unskew.spark.streaming.accumulated_tally import (
     UNKNOWN,
-    Heard,
-    HeardParam,
-    Run,
+    ToldByStage,
+    ToldParam,
+    WorkersStage,
     accumulator_for,
     take_told,
     told_of,
@@ -47,7 +49,6 @@ def told_by(words: list[str], workers: int = W, panes: int = 1) -> Listed:
         tally.add(keys, np.array([*found.values()], np.int64))
     told, accumulated = told_rows(tally, KIND), told_of(tally)
     assert told is not None
-    assert accumulated is not None
     assert told.type == KIND
     first, *others = told.to_pylist()
     assert (first["key"], first["named"]) == (None, False)
@@ -110,9 +111,10 @@ def test_keys_that_come_one_by_one_are_told_as_those_that_come_together(monkeypa
     assert told_by(words, panes=len(words)) == told_by(words) == (400, {"the": 100, "a": 50, "cat": 50}, ANY)
 
 
-def test_a_task_without_rows_tells_nothing() -> None:
+def test_a_task_without_rows_tells_no_key() -> None:
     assert told_rows(Tally(["word"], W), KIND) is None
-    assert told_of(Tally(["word"], W)) is None
+    assert told_of(Tally(["word"], W)) == Told(0, [], [], {})
+    assert seen_by_workers({0: told_of(Tally(["word"], W))}, 0, W, 20, {}) == Seen(0, None)
 
 
 def test_the_driver_knows_the_load_and_where_rows_would_be_at_home() -> None:
@@ -159,17 +161,17 @@ def test_more_workers_than_are_counted_have_no_load() -> None:
     assert (seen.rows, seen.load, seen.frequencies.counts.tolist()) == (5, None, [5])
 
 
-def heard_from(*told: tuple[str | None, int, int, dict[int, int]]) -> Heard:
+def heard_from(*told: tuple[str | None, int, int, dict[int, int]]) -> ToldByStage:
     """What tasks of a query, batch and stage told one after the other: how many rows each worker had."""
-    param = HeardParam()
+    param = ToldParam()
     heard = param.zero({})
     for query, batch, stage, rows in told:
         each = {worker: Told(count, [], [], {}) for worker, count in rows.items()}
-        assert param.addInPlace(heard, {Run(query, batch, stage, W): each}) is heard
+        assert param.addInPlace(heard, {WorkersStage(query, batch, stage, W): each}) is heard
     return heard
 
 
-def rows_in(heard: Heard, batch: int, workers: int = W) -> dict[int, int]:
+def rows_in(heard: ToldByStage, batch: int, workers: int = W) -> dict[int, int]:
     return {worker: told.rows for worker, told in take_told(heard, "this", batch, workers).items()}
 
 
@@ -178,13 +180,15 @@ def test_what_is_told_in_an_accumulator_is_taken_once_and_only_by_its_query() ->
     heard = heard_from(before, ("this", 4, 10, {0: 1, 1: 2}), ("another", 4, 11, {0: 9}), later)
     assert rows_in(heard, 4) == {0: 1, 1: 2}
     assert [run.stage for run in heard] == [11, 14]
-    assert rows_in(heard, 4) == {}  # an idle query tells of its last batch again
+    assert rows_in(heard, 4) == {}
     assert rows_in(heard, 5, workers=W + 1) == {}  # was told by a query with fewer workers
 
 
 def test_of_a_worker_that_told_several_times_the_last_time_counts() -> None:
     retried, in_part = ("this", 4, 10, {1: 3}), ("this", 4, 12, {0: 4})
     assert rows_in(heard_from(in_part, ("this", 4, 10, {0: 1, 1: 2}), retried), 4) == {0: 4, 1: 3}
+    failed, again = ("this", 4, 10, {0: 4, 1: 2}), ("this", 4, 13, {0: 6, 1: 0})  # by another plan
+    assert rows_in(heard_from(failed, again), 4) == {0: 6, 1: 0}
 
 
 def test_tasks_that_do_not_know_their_micro_batch_tell_of_the_one_that_ends_next() -> None:
@@ -214,7 +218,6 @@ def test_keys_of_plain_types_have_the_ids_and_names_that_spark_gives_them(spark:
         tally.add(keys, np.array([3, 2, 1]))
         found, each = told_of(tally), [F.col(name) for name in names]
         expected = df.select(key_id(*each).alias("id"), shown_key(each).alias("key")).collect()
-        assert found is not None
         assert found.ids == [row["id"] for row in expected]
         assert [found.names[key % 2**64] for key in found.ids] == [row["key"] for row in expected]
     assert accumulator_for(df.select(F.lit(1.5).alias("key")), ["key"], "test") is None  # only Spark hashes these
@@ -301,18 +304,35 @@ def test_where_workers_tell_a_damaged_or_missing_plan_costs_balance_only(
     assert last_counts(spark, checkpoint) == counts_of(tables)
 
 
-def test_a_batch_that_is_computed_twice_is_counted_once(spark: SparkSession, tmp_path: Path, way: str) -> None:
+def test_a_batch_that_is_used_twice_or_runs_again_after_an_error_is_counted_once(
+    spark: SparkSession, tmp_path: Path, way: str
+) -> None:
     feed, checkpoint = Feed(spark, tmp_path / "rows", "word string, v bigint"), tmp_path / "checkpoint"
+    broken = False
 
-    def compute_twice(batch: DataFrame, number: int) -> None:
+    def use_twice(batch: DataFrame, number: int) -> None:
         assert batch.count() == batch.count()
+        if broken:
+            raise RuntimeError("the sink is full")
 
-    counts = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint))
-    writer = counts.writeStream.foreachBatch(compute_twice).outputMode("update")
-    query = writer.option("checkpointLocation", str(checkpoint)).start()
-    found = process(query, feed, checkpoint, words(0, 2000), words(1, 2000))
+    def started() -> StreamingQuery:
+        counts = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint))
+        writer = counts.writeStream.foreachBatch(use_twice).outputMode("update")
+        return writer.option("checkpointLocation", str(checkpoint)).start()
+
+    query = started()
+    process(query, feed, checkpoint, words(0, 2000), words(1, 2000))
+    broken = True
+    feed.put(words(2, 2000))
+    with pytest.raises(StreamingQueryException, match="the sink is full"):
+        query.processAllAvailable()
+    broken = False
+    plan_before = (checkpoint / "unskew/route/plan.txt").read_text()
+    query = started()
+    assert (checkpoint / "unskew/route/plan.txt").read_text() == plan_before
+    wait_until(lambda: len(records(checkpoint)) == 3)
     query.stop()
-    assert [sum(record["load"]) for record in found] == [2000] * 2
+    assert [sum(record["load"]) for record in records(checkpoint)] == [2000] * 3
 
 
 def test_texts_that_are_no_utf_8_are_keys_as_all_others(spark: SparkSession, tmp_path: Path, way: str) -> None:

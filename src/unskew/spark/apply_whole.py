@@ -160,7 +160,7 @@ def _placed_stream(
         raise InputError(f"df: must have different columns on a stream, and {twice[0]!r} is there twice")
     rows = completed_rows(df, key_names(keys), windows)
     if isinstance(plan, Adaptive):
-        require_same_states(plan, df, key_names(keys), windows, collected="rows")
+        require_same_states(plan, df, key_names(keys), windows, collected="rows", columns=df.columns)
         return Route(rows, keys, workers, scheme or PLANNER, "planned", plan, None, None).place()
     return place_by(rows, key_columns(rows, keys), whole_function(plan, workers))
 

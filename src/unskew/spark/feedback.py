@@ -20,6 +20,7 @@ from unskew.spark.mapping import Batches, arrow_schema, map_in_arrow, result_sch
 from unskew.spark.streaming.router_files import RouterFiles
 from unskew.spark.streaming.told_files import ToldByWorker, ToldFiles
 from unskew.spark.telling import DONE, UNHEARD, and_tell, hear, observe, with_done, without_done
+from unskew.spark.working import run_by_batch
 from unskew.worker_report import WorkerReport
 
 WORKER = "__unskew_worker"  # number of the partition, for functions that run in it
@@ -174,8 +175,9 @@ def _hear_report(router: Router, source: int | None, batch: int, told: ToldByWor
 def _timing(
     function: Callable[[Batches], Batches], schema: pa.Schema, files: ToldFiles | None
 ) -> Callable[[Batches], Batches]:
-    """`function`, for rows that have the worker's number too. A column of nulls is added, and a row at the end that
-    tells the driver what was measured; on a stream, files tell it to the sources of the next micro-batch."""
+    """`function`, for rows that have the worker's number too. Its errors show the row. A column of nulls is added, and
+    a row at the end that tells the driver what was measured; on a stream, files tell it to the sources of the next
+    micro-batch."""
 
     def work(batches: Batches) -> Batches:
         rows, busy, worker = 0, 0.0, None
@@ -192,16 +194,15 @@ def _timing(
                 worker = batch.columns[-1][0].as_py() if batch.num_rows else worker
                 yield batch.select(list(range(batch.num_columns - 1)))
 
-        def clocked(step: Callable[[], Any]) -> Any:
-            nonlocal busy
-            began = time.perf_counter()
-            done = step()
-            busy += time.perf_counter() - began
-            return done
-
         def results() -> Iterator[Any]:
-            made = iter(clocked(lambda: function(fed())))  # which may do all of its work now, or batch by batch
-            while (result := clocked(lambda: next(made, END))) is not END:
+            nonlocal busy
+            made = run_by_batch(function, fed())
+            while True:
+                began = time.perf_counter()
+                result = next(made, END)
+                busy += time.perf_counter() - began
+                if result is END:
+                    return
                 yield result
 
         def done() -> pa.StructArray | None:

@@ -27,6 +27,7 @@ from unskew.spark.working import (
     Told,
     by_batch,
     by_cost_key,
+    run_by_batch,
     run_collecting,
     run_through,
     warn_if_late,
@@ -241,7 +242,7 @@ def _telling_the_row(function: Function, schema: pa.Schema) -> Function:
     names = schema.names
 
     def telling(batches: Batches) -> Batches:
-        for found in run_through(function, by_batch(batches), lambda piece, seconds: None):
+        for found in run_by_batch(function, batches):
             known = isinstance(found, pa.RecordBatch) and sorted(found.schema.names) == sorted(names)
             yield _cast(found.select(names), schema) if known else found
 

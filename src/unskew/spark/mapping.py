@@ -17,7 +17,8 @@ from unskew.spark.frames import repeated
 from unskew.spark.tasks import spare_what_is_loaded
 
 Batches = Iterator[pa.RecordBatch]
-CountKeys = Callable[[pa.Table, npt.NDArray[np.int64]], None]  # takes keys, and how many rows each has
+# Takes keys, and how many rows each has. They are all different, or differ in columns besides the key, such as panes.
+CountKeys = Callable[[pa.Table, npt.NDArray[np.int64]], None]
 
 
 class CountingWork(Protocol):

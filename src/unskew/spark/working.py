@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from unskew.failing_rows import failing_row, shown_row
+from unskew.errors import InputError
+from unskew.failing_rows import RowError, failing_row, shown_row
 from unskew.spark.frames import warn
 from unskew.spark.mapping import Batches
 
@@ -112,9 +113,14 @@ def run_through(function: Function, pieces: Iterator[Piece], told: Told) -> Iter
         clock.stop()
         told(current, clock.take())
     except Exception as error:
-        if reading:
+        if reading or isinstance(error, InputError | RowError):  # which say all that is known
             raise
         raise RuntimeError(_said(function, error, last.rows)) from error
+
+
+def run_by_batch(function: Function, batches: Batches) -> Iterator[Any]:
+    """What `function` yields for the batches as they come. An error tells which row it was for."""
+    return run_through(function, by_batch(batches), lambda piece, seconds: None)
 
 
 def run_collecting(function: Function, pieces: Iterator[Piece], told: Told) -> Iterator[Any]:

@@ -5,10 +5,10 @@ output, and expressions that travel to it and back. An accumulator costs next to
 has a way for them already. Spark Connect has none. And a task knows key ids only of those types that `unskew.key_ids`
 takes: other keys have to be hashed by Spark.
 
-A task tells for its query, micro-batch and stage. A task may run again, in this stage or in another; the last time
-counts, unless it has no rows then and tells nothing. Tasks do not know their micro-batch where a thread of the user's
-own starts an action in ``foreachBatch``. What they tell is counted for the batch that ends next; what comes too late
-for that one is not counted.
+A task tells for its query, micro-batch and stage, also if it had no rows. It may run again, in this stage or in
+another, as after an error; the last time counts. Tasks do not know their query and micro-batch where a thread of the
+user's own starts an action in ``foreachBatch``. What they tell is counted for the batch that ends next, of whatever
+query of the same name, unless the thread was started by pyspark's ``inheritable_thread_target``.
 """
 
 from collections.abc import Sequence
@@ -30,11 +30,11 @@ from unskew.spark.streaming.tally import Tally, Told
 from unskew.spark.tasks import BATCH_ID, QUERY_ID, task_number
 
 UNKNOWN = -1  # the number of a micro-batch whose tasks do not know it
-MOST_RUNS = 16  # that are held, in case that nobody takes them
+MOST_STAGES = 16  # whose tellings are held, in case that nobody takes them
 
 
-class Run(NamedTuple):
-    """One time that workers worked on a micro-batch."""
+class WorkersStage(NamedTuple):
+    """A stage of a micro-batch, whose tasks are the workers."""
 
     query: str | None
     batch: int
@@ -42,28 +42,28 @@ class Run(NamedTuple):
     workers: int
 
 
-Heard = dict[Run, dict[int, Told]]  # by worker
+ToldByStage = dict[WorkersStage, dict[int, Told]]  # and by worker
 
 
-class HeardParam(AccumulatorParam[Heard]):  # type: ignore[misc]
+class ToldParam(AccumulatorParam[ToldByStage]):  # type: ignore[misc]
     """How what tasks tell is put together."""
 
-    def zero(self, value: Heard) -> Heard:
+    def zero(self, value: ToldByStage) -> ToldByStage:
         return {}
 
-    def addInPlace(self, value1: Heard, value2: Heard) -> Heard:  # noqa: N802  (Spark's name)
-        for run, told in value2.items():
-            value1.setdefault(run, {}).update(told)
-        # From a copy: another thread takes runs out, and an error here would end all accumulators of the session.
-        for run in list(value1)[:-MOST_RUNS]:
-            value1.pop(run, None)
+    def addInPlace(self, value1: ToldByStage, value2: ToldByStage) -> ToldByStage:  # noqa: N802  (Spark's name)
+        for stage, told in value2.items():
+            value1.setdefault(stage, {}).update(told)
+        # From a copy: another thread takes stages out, and an error here would end all accumulators of the session.
+        for stage in list(value1)[:-MOST_STAGES]:
+            value1.pop(stage, None)
         return value1
 
 
-_accumulators: "WeakKeyDictionary[SparkContext, dict[str, Accumulator[Heard]]]" = WeakKeyDictionary()
+_accumulators: "WeakKeyDictionary[SparkContext, dict[str, Accumulator[ToldByStage]]]" = WeakKeyDictionary()
 
 
-def accumulator_for(df: DataFrame, keys: Sequence[str], name: str) -> "Accumulator[Heard] | None":
+def accumulator_for(df: DataFrame, keys: Sequence[str], name: str) -> "Accumulator[ToldByStage] | None":
     """Where tasks can tell of these keys; None where they cannot. It is the same for the same name: a stream that is
     built again hears the query that runs already."""
     kinds = arrow_schema(StructType([df.schema[key] for key in keys])).types
@@ -71,9 +71,7 @@ def accumulator_for(df: DataFrame, keys: Sequence[str], name: str) -> "Accumulat
     if context is None or not all(map(can_be_key, kinds)):
         return None
     known = _accumulators.setdefault(context, {})
-    if name not in known:
-        known[name] = context.accumulator({}, HeardParam())
-    return known[name]
+    return known.get(name) or known.setdefault(name, context.accumulator({}, ToldParam()))
 
 
 def work_and_accumulate(
@@ -82,49 +80,47 @@ def work_and_accumulate(
     schema: StructType | str,
     keys: Sequence[str],
     workers: int,
-    accumulator: "Accumulator[Heard]",
+    accumulator: "Accumulator[ToldByStage]",
 ) -> DataFrame:
     """What the function makes of the rows of each worker, whose tasks tell of their keys at the end."""
-    names = list(keys)
+    columns = list(keys)
 
     def work(batches: Batches) -> Batches:
-        tally = Tally(names, workers)
+        tally = Tally(columns, workers)
         yield from function(batches, tally.add)
-        told = told_of(tally)
-        if told is not None:
-            accumulator.add({_this_run(workers): {task_number(): told}})
+        accumulator.add({_this_stage(workers): {task_number(): told_of(tally)}})
 
     return map_in_arrow(df, work, schema)
 
 
-def told_of(tally: Tally) -> Told | None:
-    """What a task tells; None where it had no rows."""
+def told_of(tally: Tally) -> Told:
+    """What a task tells."""
     listed = tally.listed()
     if listed is None:
-        return None
+        return Told(0, [], [], {})
     rows, keys, counts = listed
     ids = key_ids(*keys.columns)
-    named = zip(ids[: tally.names].tolist(), _shown(keys.slice(0, tally.names)), strict=True)
+    named = zip(ids[: tally.most_named].tolist(), _shown(keys.slice(0, tally.most_named)), strict=True)
     names = dict(reversed([*named]))  # the most frequent of an id wins
     return Told(rows, ids.view(np.int64).tolist(), counts.tolist(), names)
 
 
-def take_told(heard: Heard, query: str, batch: int, workers: int) -> dict[int, Told]:
-    """What each worker of a query told of a micro-batch. That, and what was told before it, is taken out."""
+def take_told(told: ToldByStage, query: str, batch: int, workers: int) -> dict[int, Told]:
+    """What each worker of a query told last of a micro-batch. That, and what was told before it, is taken out."""
     last: dict[int, Told] = {}
-    ours = [run for run in list(heard) if run.query in (query, None) and run.batch <= batch]
-    for run in sorted(ours, key=lambda run: run.stage):
-        told = heard.pop(run, {})
-        if run.batch in (batch, UNKNOWN) and run.workers == workers:
-            last = {**last, **told}
+    ours = [stage for stage in list(told) if stage.query in (query, None) and stage.batch <= batch]
+    for stage in sorted(ours, key=lambda each: each.stage):
+        by_worker = told.pop(stage, {})
+        if stage.batch in (batch, UNKNOWN) and stage.workers == workers:
+            last = {**last, **by_worker}
     return last
 
 
-def _this_run(workers: int) -> Run:
+def _this_stage(workers: int) -> WorkersStage:
     task = TaskContext.get()
     assert task is not None
     batch = int(task.getLocalProperty(BATCH_ID) or UNKNOWN)
-    return Run(task.getLocalProperty(QUERY_ID), batch, task.stageId(), workers)
+    return WorkersStage(task.getLocalProperty(QUERY_ID), batch, task.stageId(), workers)
 
 
 def _shown(keys: pa.Table) -> list[str]:

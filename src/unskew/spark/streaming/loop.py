@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.listener import StreamingQueryListener
 
 from unskew.batch_records import MOST_SHOWN
+from unskew.errors import InputError
 from unskew.plan import HotKey, Plan
 from unskew.planning import make_plan
 from unskew.spark.frames import warn
@@ -90,7 +91,22 @@ class Loop:
         known = types == self._key_types and self._counts.load(counts, self._workers)
         if counts is not None and not known and types in (None, self._key_types):  # not those of other keys
             warn(f"counts: {self._folder.address_of(COUNTS)} is damaged; keys are counted anew from the next batch on")
-        self._replace_plan(rewrite=True)
+        self._replace_plan(rewrite=not self._go_on_with(line, version))
+
+    def _go_on_with(self, line: str | None, version: int | None) -> bool:
+        """Whether the plan of the last line is known: a batch that was cut short then runs again with the same."""
+        if version is None:
+            return False
+        try:
+            plan = Plan.from_json(self._folder.read(_file_of(version)) or "")
+        except InputError:
+            return False
+        cells = cells_for(self._most)
+        if plan.workers != self._workers or line_of(cut_to_fit(plan, cells), version, cells) != line:
+            return False
+        self._plans[version] = plan
+        self._names = {hot.key_id: str(hot.key) for hot in plan.hot_keys if hot.key}
+        return True
 
     def _check_checkpoint(self, query: str) -> None:
         """Warn where the files are beside another checkpoint than the query's own."""
@@ -113,7 +129,7 @@ class Loop:
         self._version = version
         self._plans = dict([*self._plans.items(), (version, plan)][-PLANS_KNOWN:])
         named = tuple(hot._replace(key=self._names.get(hot.key_id, "")) for hot in plan.hot_keys)
-        self._folder.write(f"{PLANS}/{version:012d}.json", replace(plan, hot_keys=named).to_json())
+        self._folder.write(_file_of(version), replace(plan, hot_keys=named).to_json())
         for name in sorted(self._folder.names(PLANS))[:-PLANS_KEPT]:
             self._folder.remove(f"{PLANS}/{name}")
 
@@ -196,6 +212,10 @@ def listen(spark: SparkSession, name: str, loop: Taker) -> None:
 def heard_of(query: str) -> set[str]:
     """The names of the metrics that the query with this id told of, if it is one of ours."""
     return _heard.get(query, set())
+
+
+def _file_of(version: int) -> str:
+    return f"{PLANS}/{version:012d}.json"
 
 
 def _stem(name: str) -> str:

@@ -225,7 +225,11 @@ def _in_chunks(phases: Phases, pane: str | None) -> CountingWork:
     time = STATE.format(len(phases.results) - 1)
 
     def in_chunks(batches: Batches, count: CountKeys | None = None) -> Batches:
-        parts = list(phase_1(batches, count))
+        def count_keys(keys: pa.Table, rows: npt.NDArray[np.int64]) -> None:
+            if count is not None:
+                count(keys.drop_columns([BUCKET]), rows)  # which depends on the key alone
+
+        parts = list(phase_1(batches, count_keys))
         if not parts:
             return
         table = pa.Table.from_batches(parts)

@@ -54,7 +54,8 @@ def work_and_observe(
 def told_in(metrics: Any, workers: int) -> tuple[dict[int, Told], int]:
     """What each worker told, and the version of the plan. Nothing if it is of a query before this one, heard late."""
     found: dict[int, list[Any]] = {}
-    for row in metrics[TOLD] or [] if TOLD in metrics else []:
+    told = (metrics[TOLD] or []) if TOLD in metrics else []
+    for row in told:
         if row["id"] is None:  # comes first; once more if the task was retried, and then the last time counts
             found[row["worker"]] = []
         found[row["worker"]].append(row)
@@ -73,7 +74,7 @@ def told_rows(tally: Tally, kind: pa.StructType) -> pa.StructArray | None:
     key_kind = kind.field("key").type
     values = [keys[i].combine_chunks().cast(field.type) for i, field in enumerate(key_kind)]
     key = pa.concat_arrays([pa.nulls(1, key_kind), pa.StructArray.from_arrays(values, fields=list(key_kind))])
-    named = (np.arange(len(key)) - 1 < tally.names) & key.is_valid().to_numpy(False)
+    named = (np.arange(len(key)) - 1 < tally.most_named) & key.is_valid().to_numpy(False)
     told = [pa.array([rows, *counts], pa.int64()), key, pa.array(named)]
     return pa.StructArray.from_arrays(told, fields=list(kind))
 

@@ -16,7 +16,7 @@ class Recording:
         self._last: tuple[str, int] | None = None
 
     def is_new(self, progress: Any, seen: Seen) -> bool:
-        """Whether it is a batch with rows that was not told of before: an idle query tells of its last one again."""
+        """Whether it is a batch with rows that was not told of before."""
         batch = (str(progress.runId), int(progress.batchId))
         if batch == self._last or not seen.rows:
             return False

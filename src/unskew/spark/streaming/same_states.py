@@ -1,7 +1,7 @@
 """What the states of a query are of, recorded beside its checkpoint: a restart that changes it is refused.
 
-Spark itself compares only the types of states. It would go on with those of other windows or another aggregate of the
-same type, and mix the two.
+Spark itself compares only the types of states. It would go on with those of other windows, of another aggregate or of
+another key of the same type, and mix the two.
 """
 
 import json
@@ -24,6 +24,8 @@ def require_same_states(
     """InputError where the checkpoint holds the states of something else; `others` is what else they depend on."""
     states = {
         "keys": [df.schema[name].dataType.simpleString() for name in keys],
+        "names of keys": list(keys),
+        "time": None if windows is None else windows.time,
         "window": None if windows is None else [f"{each} us" for each in windows.lengths],
         **others,
     }

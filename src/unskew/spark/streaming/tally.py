@@ -48,9 +48,9 @@ class Told(NamedTuple):
 def seen_by_workers(told: Mapping[int, Told], version: int, workers: int, most: int, plans: Mapping[int, Plan]) -> Seen:
     """A micro-batch of which the workers told, by their indices, and its `most` frequent keys. It used the plan of this
     version; `plans` are known by theirs."""
-    if not told:
-        return Seen(0, None)
     rows = sum(each.rows for each in told.values())
+    if not rows:
+        return Seen(0, None)
     on = np.repeat(np.array([*told], np.int64), [len(each.ids) for each in told.values()])
     ids = np.array([key for each in told.values() for key in each.ids], np.int64)
     counts = np.array([count for each in told.values() for count in each.counts], np.int64)
@@ -78,7 +78,7 @@ class Tally:
         self._new: list[Counted] = []
 
     @property
-    def names(self) -> int:
+    def most_named(self) -> int:
         """How many keys are told by name."""
         return max(1, NAMES // self._workers)
 
