@@ -5,6 +5,8 @@ import json
 import warnings
 import zlib
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +21,7 @@ from unskew.errors import InputError
 from unskew.plan import HotKey, Plan
 from unskew.spark import Adaptive, add_salt, aggregate, repartition, watch
 from unskew.spark.streaming.fading import FadingCounts
+from unskew.spark.streaming.loop import Loop
 from unskew.spark.streaming.merging import PROVIDER, ROCKS
 from unskew.spark.streaming.plan_file import cells_for, cut_to_fit, line_of, version_in, with_planned_salt
 from unskew.spark.streaming.router_files import RouterFiles
@@ -65,6 +68,33 @@ def test_hot_keys_are_dealt_from_the_second_batch_on_and_soon_again_when_others_
     assert [record.load for record in watched.records()["route"]] == list(map(tuple, loads.tolist()))
     assert "batch 5 · 20,000 rows in" in str(watched)
     assert [record["hot_keys"][0]["key"] for record in found[1:]] == ["word-1"] * 3 + ["word-5001"] * 2
+
+
+def test_a_plan_that_comes_late_is_used_one_batch_later_and_records_say_which_one_it_was(
+    spark: SparkSession, feed: Feed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checkpoint, tables = tmp_path / "checkpoint", [words(seed, ROWS) for seed in range(3)]
+    take, second_is_done = Loop.take, Event()
+
+    def take_late(loop: Loop, progress: Any, metrics: Any) -> None:
+        assert second_is_done.wait(60)
+        take(loop, progress, metrics)
+
+    monkeypatch.setattr(Loop, "take", take_late)
+    query = start(repartition(feed.stream(), "word", W, plan=Adaptive(checkpoint)), checkpoint)
+    for table in tables[:2]:
+        feed.put(table)
+        query.processAllAvailable()
+    second_is_done.set()
+    wait_until(lambda: len(records(checkpoint)) == 2)
+    found = process(query, feed, checkpoint, tables[2])
+    query.stop()
+    assert [record["plan"] for record in found] == [0, 0, found[1]["next_plan"]]
+    for record, table in zip(found, tables, strict=True):
+        plan = Plan.load(checkpoint / f"unskew/route/plans/{record['plan']:012d}.json")
+        placed = repartition(spark.createDataFrame(table), "word", W, plan=plan)
+        counts = placed.groupBy(F.spark_partition_id().alias("worker")).count().orderBy("worker").collect()
+        assert [row["count"] for row in counts] == record["load"]
 
 
 def test_a_restart_goes_on_with_the_last_plan_and_a_damaged_or_missing_file_costs_balance_only(

@@ -271,7 +271,9 @@ def test_a_function_that_fails_says_on_which_row(rows: DataFrame) -> None:
             yield batch
 
     placed = repartition(rows, "key", W, feedback)
-    with pytest.raises(PythonException, match=r"function: 'careful' raised ValueError: too odd, for the row \{'id': 77,"):
+    with pytest.raises(
+        PythonException, match=r"function: 'careful' raised ValueError: too odd, for the row \{'id': 77"
+    ):
         feedback.timed(placed, careful, rows.schema).collect()
     huge = rows.withColumn("id", F.col("id") + 2**62)
     with pytest.raises(PythonException, match=r"InputError: aggregates: Sum\(.*a sum does not fit"):  # said once

@@ -335,6 +335,24 @@ def test_a_batch_that_is_used_twice_or_runs_again_after_an_error_is_counted_once
     assert [sum(record["load"]) for record in records(checkpoint)] == [2000] * 3
 
 
+def test_workers_that_are_not_heard_are_a_warning(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark ends all accumulators of Python when one of them fails, and says so in its log only."""
+    feed, checkpoint = Feed(spark, tmp_path / "rows", "word string, v bigint"), tmp_path / "checkpoint"
+    query = start(aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint)), checkpoint, "update")
+    process(query, feed, checkpoint, words(0, 2000))
+    monkeypatch.setattr("unskew.spark.streaming.adaptive.take_told", lambda *arguments: {})
+    said = r"^plan: the workers told nothing of a micro-batch, so the plan stays"
+    feed.put(words(1, 2000))
+    with pytest.warns(UserWarning, match=said) as warned:  # when the batch is over
+        wait_until(lambda: list(warned))
+    monkeypatch.undo()
+    found = process(query, feed, checkpoint, words(2, 2000))
+    query.stop()
+    assert [record["batch"] for record in found] == [0, 2]
+
+
 def test_texts_that_are_no_utf_8_are_keys_as_all_others(spark: SparkSession, tmp_path: Path, way: str) -> None:
     feed, checkpoint = Feed(spark, tmp_path / "rows", "raw binary, v bigint"), tmp_path / "checkpoint"
     stream = feed.stream().withColumn("key", F.col("raw").cast("string"))

@@ -16,7 +16,7 @@ from unskew.errors import InputTypeError
 from unskew.frequencies import MOST_HOT_KEYS
 from unskew.plan import Plan
 from unskew.spark.counting import count_most_frequent
-from unskew.spark.frames import column, free_name
+from unskew.spark.frames import column, free_name, warn
 from unskew.spark.keys import described_keys, key_columns, key_id, partition_of, shown_key
 from unskew.spark.mapping import CountingWork
 from unskew.spark.planning import name_and_parameters
@@ -132,15 +132,19 @@ def with_salt_to_tell(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -
 
     if accumulator is None:
         planned, metrics = _planned(df, route, adaptive, read_observed)
-        how: dict[str, Any] = {"metrics": metrics, "version": planned.version}
-        work = partial(work_and_observe, keys=route.keys, workers=route.workers, **how)
-        return Tallied(planned.df.drop(planned.hot), work)
-    heard = accumulator.value  # the same object for ever: what tasks tell is put into it
+        observe = partial(work_and_observe, metrics=metrics, version=planned.version)
+        return Tallied(planned.df.drop(planned.hot), partial(observe, keys=route.keys, workers=route.workers))
+    accumulated = accumulator.value  # the same object for ever: what tasks tell is put into it
 
     def read_accumulated(progress: Any, metrics: Any, plans: Mapping[int, Plan]) -> Seen:
         if VERSION_METRIC not in metrics:  # a query before this one may be heard of late
             return Seen(0, None)
-        told = take_told(heard, str(progress.id), int(progress.batchId), route.workers)
+        told = take_told(accumulated, str(progress.id), int(progress.batchId), route.workers)
+        if not told and progress.numInputRows:
+            warn(
+                "plan: the workers told nothing of a micro-batch, so the plan stays as it was. If that goes on, an "
+                "accumulator of this session has failed: see the log of the driver, and start Spark anew"
+            )
         version = NO_PLAN if metrics[VERSION_METRIC] is None else int(metrics[VERSION_METRIC])
         return seen_by_workers(told, version, route.workers, route.most, plans)
 
