@@ -21,9 +21,11 @@ from pyspark.sql import functions as F  # noqa: N812
 from streams import Feed, process, records, results, start, wait_until
 
 from unskew import PartialKey, Plan, make
-from unskew.aggregates import Count, Sum
+from unskew.aggregates import Count, Sum, TopK
 from unskew.plan import HotKey
 from unskew.spark import (
+    PROVIDER,
+    ROCKS,
     SALT,
     Adaptive,
     Conversation,
@@ -40,6 +42,7 @@ from unskew.spark import (
     rebalance,
     repartition,
     skew_report,
+    watch,
 )
 
 ROWS, W = 20_000, 8
@@ -92,13 +95,23 @@ def test_feedback_hears_of_every_row(got: dict[str, Any]) -> None:
 
 
 def test_a_stream_adapts_and_counts_as_a_batch_does(got: dict[str, Any]) -> None:
-    before, after = got["stream"]["balance"]
+    before, after, *_ = got["stream"]["balance"]
     assert before > 2
     assert after < 1.2
     assert got["stream"]["hottest"] == "word-1"
     assert [unaccounted for _, unaccounted in got["stream"]["placed"]] == [0, 0]
     assert [uneven > 1.2 for uneven, _ in got["stream"]["placed"]] == [True, False]
     assert got["stream"]["counts"] == got["stream"]["plain"]
+    assert got["stream"]["watched"] == got["stream"]["balance"][:2]
+
+
+def test_a_stream_goes_on_with_its_plan_after_a_restart_or_damage(got: dict[str, Any]) -> None:
+    assert got["stream"]["plans"] == [0, 1, 1, -1]  # the rows are the same
+    assert [uneven > 1.2 for uneven in got["stream"]["balance"]] == [True, False, False, True]
+
+
+def test_states_that_python_merges_are_those_of_a_batch(got: dict[str, Any]) -> None:
+    assert got["merged by Python"] == [["word-1", [[1, 2 * int((NUMBERS == 1).sum())]]]]
 
 
 def test_windows_of_a_stream_end_by_their_watermark(got: dict[str, Any]) -> None:
@@ -114,9 +127,10 @@ def test_what_tasks_learn_goes_on_from_one_micro_batch_to_the_next(got: dict[str
     learnt = got["learning"]
     assert [sum(load) for load in learnt["load"]] == [ROWS, ROWS]
     assert max(max(load) for load in learnt["load"]) < 1.2 * ROWS / W
-    assert learnt["rows"] == [2 * ROWS] * 3
+    assert learnt["rows"] == [2 * ROWS] * 4
     assert learnt["left"] == [["routers/0", "routers/1"], ["halves/0", "halves/1"], ["told/0", "told/1"]]
-    assert learnt["heard"] == [["gathered/0.json"], ["known/1"]]  # written by those who read what was told in batch 0
+    # Written by those who read what was told in batch 0:
+    assert learnt["heard"] == [["gathered/0.json"], ["known/1"], ["gathered/0.json"]]
 
 
 def test_tasks_that_do_not_know_their_micro_batch_say_so(got: dict[str, Any]) -> None:
@@ -192,32 +206,64 @@ def streamed(spark: SparkSession) -> dict[str, Any]:
     feed, checkpoint = Feed(spark, Path("rows"), "word string, row bigint"), Path("checkpoint").absolute()
     counts = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint))
     query = start(counts, checkpoint, "complete")
-    records = process(query, feed, checkpoint, TABLE, TABLE)
+    found = process(query, feed, checkpoint, TABLE, TABLE)
+    watched = [record.max_over_mean for record in watch(query).records()["route"]]
     query.stop()
     others, elsewhere = Feed(spark, Path("others"), "word string, row bigint"), Path("placed").absolute()
     placing = start(repartition(others.stream(), "word", W, plan=Adaptive(elsewhere), deal="position"), elsewhere)
     placed = process(placing, others, elsewhere, TABLE, TABLE)
     placing.stop()
+    counted = results(spark, checkpoint).where("batch = 1").drop("batch").collect()
+    plain = feed.batch().groupBy("word").count().collect()
+    again = aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint))
+    query = start(again, checkpoint, "complete")
+    process(query, feed, checkpoint, TABLE)
+    (checkpoint / "unskew/route/plan.txt").write_text("damaged")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = process(query, feed, checkpoint, TABLE)
+    query.stop()
     return {
-        "balance": [record["max_over_mean"] for record in records],
-        "hottest": records[1]["hot_keys"][0]["key"],
+        "balance": [record["max_over_mean"] for record in found],
+        "plans": [record["plan"] for record in found],
+        "watched": watched,
+        "hottest": found[1]["hot_keys"][0]["key"],
         "placed": [[record["max_over_mean"], sum(record["load"]) - record["rows"]] for record in placed],
-        "counts": sorted(map(list, results(spark, checkpoint).where("batch = 1").drop("batch").collect())),
-        "plain": sorted(map(list, feed.batch().groupBy("word").count().collect())),
+        "counts": sorted(map(list, counted)),
+        "plain": sorted(map(list, plain)),
     }
+
+
+def merged_by_python(spark: SparkSession) -> list[Any]:
+    """Which numbers the word "word-1" has how often, after two micro-batches."""
+    feed, checkpoint = Feed(spark, Path("merged"), "word string, number bigint"), Path("python").absolute()
+    spark.conf.set(PROVIDER, ROCKS)
+    stream = aggregate(feed.stream(), "word", {"top": TopK("number", k=1)}, W, plan=Adaptive(checkpoint))
+    query = start(stream, checkpoint, "update")
+    table = pa.table({"word": TABLE["word"], "number": NUMBERS})
+    process(query, feed, checkpoint, table, table)
+    query.stop()
+    spark.conf.unset(PROVIDER)
+    found = results(spark, checkpoint).where("batch = 1 AND word = 'word-1'").collect()
+    return [[row["word"], [[top["value"], top["count"]] for top in row["top"]]] for row in found]
 
 
 def learning(spark: SparkSession) -> dict[str, Any]:
     """Two micro-batches of the same rows, by what goes on from one to the next: routers, worker halves, costs."""
     feed, schema = Feed(spark, Path("learnt"), "word string, row bigint"), "word string, row bigint"
-    routers, halves, costs = folders = [Path(name).absolute() for name in ("routers", "halves", "costs")]
+    routers, halves, costs, listened = folders = [
+        Path(name).absolute() for name in ("routers", "halves", "costs", "listened")
+    ]
     for _ in range(2):
         feed.put(TABLE)
 
     def converse(checkpoint: Path) -> Any:
         return Conversation(make("posg", W)).map(feed.stream(), "word", same, schema, checkpoint=checkpoint)
 
+    feedback = Feedback(make("cg", W))
+    listening = repartition(feed.stream(), "word", W, feedback, plan=Adaptive(listened))
     ways = {
+        listened: feedback.timed(listening, same, schema),
         routers: repartition(feed.stream(), "word", W, "cg", plan=Adaptive(routers)),
         halves: converse(halves),
         costs: map_balanced(feed.stream(), same, schema, W, LearnedCosts("word"), checkpoint=costs),
@@ -244,7 +290,11 @@ def learning(spark: SparkSession) -> dict[str, Any]:
         "load": [record["load"] for record in records(routers)],
         "rows": [results(spark, folder).count() for folder in folders],
         "left": [left(routers, "route/routers"), left(halves, f"{of_schemes}/halves"), left(costs, f"{of_keys}/told")],
-        "heard": [left(halves, f"{of_schemes}/gathered"), left(costs, f"{of_keys}/known")],
+        "heard": [
+            left(halves, f"{of_schemes}/gathered"),
+            left(costs, f"{of_keys}/known"),
+            left(listened, "route/gathered"),
+        ],
         "failed": failed,
     }
 
@@ -325,6 +375,7 @@ def main(port: str) -> dict[str, Any]:
                 repartition(df, "word", W, plan=plan_for(df, "word", W, "fish", decay=Decay("row", ROWS)))
             ),
             "stream": streamed(spark),
+            "merged by Python": merged_by_python(spark),
             "learning": learning(spark),
             "windows": windowed(spark),
             "report": skew_report(df, "word", W).to_dict(),

@@ -46,6 +46,27 @@ def test_the_streaming_guide(spark: SparkSession) -> None:
 
 
 @pytest.mark.slow
+def test_queries_that_the_streaming_guide_only_builds_run(spark: SparkSession) -> None:
+    names: dict[str, Any] = {}
+    for block in code_blocks("docs/streaming.md", "python"):
+        exec(compile(block, "docs/streaming.md", "exec"), names)
+    checkpoints = {
+        "by_hour": "another",
+        "told": "none",
+        "learned": "a-third",
+        "medians": "a-fourth",
+        "worked": "a-fifth",
+        "conversed": "a-sixth",
+    }
+    for name, checkpoint in checkpoints.items():
+        writer = names[name].writeStream.format("noop").option("checkpointLocation", f"{names['folder']}/{checkpoint}")
+        query = writer.start()
+        query.processAllAvailable()
+        assert query.lastProgress is not None
+        query.stop()
+
+
+@pytest.mark.slow
 def test_the_applications(spark: SparkSession) -> None:
     """Their commands are run by test_apps_on_spark.py."""
     run_all("docs/applications.md")
