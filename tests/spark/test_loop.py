@@ -13,7 +13,7 @@ from unskew import Frequencies, Plan, key_ids
 from unskew.batch_records import read_records
 from unskew.hashing import candidates_of
 from unskew.plan import HotKey
-from unskew.spark.streaming.loop import PLANS_KEPT, Loop
+from unskew.spark.streaming.loop import COUNTS, PLANS_KEPT, Loop
 from unskew.spark.streaming.observed_tally import told_in
 from unskew.spark.streaming.plan_file import NAME as PLAN
 from unskew.spark.streaming.plan_file import version_in
@@ -105,6 +105,33 @@ def test_a_restart_writes_the_plan_anew_where_the_last_one_is_not_known(tmp_path
     loop_in(tmp_path)
     assert version_in((tmp_path / "unskew/route" / PLAN).read_text()) == 2
     assert plan_of(tmp_path, 2).hot_keys[0].key_id == int(IDS[0])
+
+
+def test_a_restart_keeps_the_plan_where_the_counts_are_damaged(tmp_path: Path) -> None:
+    loop_in(tmp_path).take(progress(0), seen(4000, 0))
+    line = (tmp_path / "unskew/route" / PLAN).read_text()
+    (tmp_path / "unskew/route" / COUNTS).write_text("{")
+    with pytest.warns(UserWarning, match=r"^counts: .* is damaged; keys are counted anew"):
+        after = loop_in(tmp_path)
+    assert (tmp_path / "unskew/route" / PLAN).read_text() == line
+    after.take(progress(1), seen(4000, 1, hottest=7))
+    assert read_records(tmp_path, "route")[-1].plan == 1
+    assert plan_of(tmp_path, 2).hot_keys[0].key_id == int(IDS[7])  # of the new counts alone
+
+
+def test_counts_are_never_older_than_the_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So a driver that dies between the two does not go back to the plan before."""
+    loop = loop_in(tmp_path)
+
+    def die(loop: Loop, plan: Plan) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Loop, "_write_plan", die)
+    with pytest.raises(KeyboardInterrupt):
+        loop.take(progress(0), seen(4000, 0))
+    monkeypatch.undo()
+    loop_in(tmp_path)
+    assert plan_of(tmp_path, 1).hot_keys[0].key_id == int(IDS[0])
 
 
 def test_the_first_plan_has_the_schemes_own_seed(tmp_path: Path) -> None:

@@ -171,8 +171,9 @@ def heard_from(*told: tuple[str | None, int, int, dict[int, int]]) -> ToldByStag
     return heard
 
 
-def rows_in(heard: ToldByStage, batch: int, workers: int = W) -> dict[int, int]:
-    return {worker: told.rows for worker, told in take_told(heard, "this", batch, workers).items()}
+def rows_in(heard: ToldByStage, batch: int, workers: int = W) -> dict[int, int] | None:
+    told = take_told(heard, "this", batch, workers)
+    return None if told is None else {worker: each.rows for worker, each in told.items()}
 
 
 def test_what_is_told_in_an_accumulator_is_taken_once_and_only_by_its_query() -> None:
@@ -180,7 +181,7 @@ def test_what_is_told_in_an_accumulator_is_taken_once_and_only_by_its_query() ->
     heard = heard_from(before, ("this", 4, 10, {0: 1, 1: 2}), ("another", 4, 11, {0: 9}), later)
     assert rows_in(heard, 4) == {0: 1, 1: 2}
     assert [run.stage for run in heard] == [11, 14]
-    assert rows_in(heard, 4) == {}
+    assert rows_in(heard, 4) is None
     assert rows_in(heard, 5, workers=W + 1) == {}  # was told by a query with fewer workers
 
 
@@ -342,8 +343,8 @@ def test_workers_that_are_not_heard_are_a_warning(
     feed, checkpoint = Feed(spark, tmp_path / "rows", "word string, v bigint"), tmp_path / "checkpoint"
     query = start(aggregate(feed.stream(), "word", {"n": Count()}, W, plan=Adaptive(checkpoint)), checkpoint, "update")
     process(query, feed, checkpoint, words(0, 2000))
-    monkeypatch.setattr("unskew.spark.streaming.adaptive.take_told", lambda *arguments: {})
-    said = r"^plan: the workers told nothing of a micro-batch, so the plan stays"
+    monkeypatch.setattr("unskew.spark.streaming.adaptive.take_told", lambda *arguments: None)
+    said = r"^plan: nothing was heard from the workers of a micro-batch, so the plan stays"
     feed.put(words(1, 2000))
     with pytest.warns(UserWarning, match=said) as warned:  # when the batch is over
         wait_until(lambda: list(warned))

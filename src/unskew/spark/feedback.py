@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,10 @@ class Feedback:
         require_frame(df)
         if not callable(function):
             raise InputTypeError(f"function: must be a function of batches, not {type(function).__name__}")
+        return self.time_phase(df, partial(run_by_batch, function), schema)
+
+    def time_phase(self, df: DataFrame, function: Callable[[Batches], Batches], schema: StructType | str) -> DataFrame:
+        """As `timed`, for a function of ours, which itself says on which row the user's fails."""
         result = result_schema(df, schema)
         nullable = with_done(df, result, DONE_TYPE)
         files = self._files if df.isStreaming else None
@@ -175,9 +180,8 @@ def _hear_report(router: Router, source: int | None, batch: int, told: ToldByWor
 def _timing(
     function: Callable[[Batches], Batches], schema: pa.Schema, files: ToldFiles | None
 ) -> Callable[[Batches], Batches]:
-    """`function`, for rows that have the worker's number too. Its errors show the row. A column of nulls is added, and
-    a row at the end that tells the driver what was measured; on a stream, files tell it to the sources of the next
-    micro-batch."""
+    """`function`, for rows that have the worker's number too. A column of nulls is added, and a row at the end
+    that tells the driver what was measured; on a stream, files tell it to the sources of the next micro-batch."""
 
     def work(batches: Batches) -> Batches:
         rows, busy, worker = 0, 0.0, None
@@ -196,7 +200,7 @@ def _timing(
 
         def results() -> Iterator[Any]:
             nonlocal busy
-            made = run_by_batch(function, fed())
+            made = iter(function(fed()))
             while True:
                 began = time.perf_counter()
                 result = next(made, END)

@@ -17,7 +17,7 @@ from unskew.spark.frames import repeated
 from unskew.spark.tasks import spare_what_is_loaded
 
 Batches = Iterator[pa.RecordBatch]
-# Takes keys, and how many rows each has. They are all different, or differ in columns besides the key, such as panes.
+# Takes keys, and how many rows each has. The same key may come twice only with different panes of time.
 CountKeys = Callable[[pa.Table, npt.NDArray[np.int64]], None]
 
 

@@ -120,7 +120,7 @@ class Route:
         if by_key:
             placed = placed.sortWithinPartitions(*self.columns)
         if isinstance(self.scheme, Feedback):
-            return self.scheme.timed(placed, function, schema)
+            return self.scheme.time_phase(placed, function, schema)
         return map_in_arrow(placed, function, schema)
 
     def work_on_stream(

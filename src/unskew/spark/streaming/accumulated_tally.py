@@ -1,14 +1,14 @@
 """What workers tell of their keys in an accumulator of PySpark: the quickest way, where there are accumulators.
 
 An observed metric (`observed_tally`) works everywhere, but costs each task several milliseconds: one more column in its
-output, and expressions that travel to it and back. An accumulator costs next to nothing, since every function in Python
-has a way for them already. Spark Connect has none. And a task knows key ids only of those types that `unskew.key_ids`
+output, and expressions that travel to it and back. An accumulator costs less, since Spark fetches accumulators from
+every task of Python anyway. Spark Connect has none. And a task knows key ids only of those types that `unskew.key_ids`
 takes: other keys have to be hashed by Spark.
 
 A task tells for its query, micro-batch and stage, also if it had no rows. It may run again, in this stage or in
 another, as after an error; the last time counts. Tasks do not know their query and micro-batch where a thread of the
-user's own starts an action in ``foreachBatch``. What they tell is counted for the batch that ends next, of whatever
-query of the same name, unless the thread was started by pyspark's ``inheritable_thread_target``.
+user's own starts an action in ``foreachBatch``. What they tell is counted for the batch that the driver hears of next,
+of whatever query of the same name, unless the thread was started by pyspark's ``inheritable_thread_target``.
 """
 
 from collections.abc import Sequence
@@ -105,15 +105,19 @@ def told_of(tally: Tally) -> Told:
     return Told(rows, ids.view(np.int64).tolist(), counts.tolist(), names)
 
 
-def take_told(told: ToldByStage, query: str, batch: int, workers: int) -> dict[int, Told]:
-    """What each worker of a query told last of a micro-batch. That, and what was told before it, is taken out."""
+def take_told(told: ToldByStage, query: str, batch: int, workers: int) -> dict[int, Told] | None:
+    """What each worker of a query told last of a micro-batch; None if nobody told anything. Nothing is taken from a
+    query before this one, with another number of workers. Removes what was told of this micro-batch and earlier ones.
+    """
     last: dict[int, Told] = {}
+    heard = False
     ours = [stage for stage in list(told) if stage.query in (query, None) and stage.batch <= batch]
     for stage in sorted(ours, key=lambda each: each.stage):
         by_worker = told.pop(stage, {})
-        if stage.batch in (batch, UNKNOWN) and stage.workers == workers:
-            last = {**last, **by_worker}
-    return last
+        if stage.batch in (batch, UNKNOWN):
+            heard = True
+            last |= by_worker if stage.workers == workers else {}
+    return last if heard else None
 
 
 def _this_stage(workers: int) -> WorkersStage:

@@ -140,13 +140,14 @@ def with_salt_to_tell(df: DataFrame, route: AdaptiveRoute, adaptive: Adaptive) -
         if VERSION_METRIC not in metrics:  # a query before this one may be heard of late
             return Seen(0, None)
         told = take_told(accumulated, str(progress.id), int(progress.batchId), route.workers)
-        if not told and progress.numInputRows:
+        if told is None and progress.numInputRows:
             warn(
-                "plan: the workers told nothing of a micro-batch, so the plan stays as it was. If that goes on, an "
-                "accumulator of this session has failed: see the log of the driver, and start Spark anew"
+                "plan: nothing was heard from the workers of a micro-batch, so the plan stays as it was. That happens "
+                "when batches end faster than the driver hears of them. If it goes on, an accumulator of this session "
+                "may have failed: see the log of the driver, and start Spark anew"
             )
         version = NO_PLAN if metrics[VERSION_METRIC] is None else int(metrics[VERSION_METRIC])
-        return seen_by_workers(told, version, route.workers, route.most, plans)
+        return seen_by_workers(told or {}, version, route.workers, route.most, plans)
 
     planned, _ = _planned(df, route, adaptive, read_accumulated, observe_version=True)
     work = partial(work_and_accumulate, keys=route.keys, workers=route.workers, accumulator=accumulator)

@@ -74,8 +74,8 @@ class Loop:
         if seen.frequencies is not None:
             self._counts.add(seen.frequencies)
         self._names |= seen.names
+        self._save_counts()  # first: else a restart in between would go back to the plan before
         self._replace_plan(rewrite=seen.version == NO_PLAN)
-        self._save_counts()
         self._forget_names()
         self._record(progress, seen)
 
@@ -89,9 +89,12 @@ class Loop:
         self._version = max([-1 if version is None else version, *kept])  # so that no number is given twice
         types = None if counts is None else _key_types_in(counts)
         known = types == self._key_types and self._counts.load(counts, self._workers)
-        if counts is not None and not known and types in (None, self._key_types):  # not those of other keys
+        damaged = counts is not None and not known and types in (None, self._key_types)  # not those of other keys
+        if damaged:
             warn(f"counts: {self._folder.address_of(COUNTS)} is damaged; keys are counted anew from the next batch on")
-        self._replace_plan(rewrite=not self._go_on_with(line, version))
+        going_on = self._go_on_with(line, version)
+        if not (going_on and damaged):  # then nothing is known to make another plan of
+            self._replace_plan(rewrite=not going_on)
 
     def _go_on_with(self, line: str | None, version: int | None) -> bool:
         """Whether the plan of the last line is known: a batch that was cut short then runs again with the same."""

@@ -5,9 +5,9 @@ anew in each micro-batch, and hands its one value to all tasks of that batch, re
 perfect hash table of `plan_column`, and the salt is the same expression as for a plan that does not change.
 
 The line is a CRC-32, a space, the number of cells, a space, and whole numbers between commas: the version, then the
-three parts of the table, one after the other. In Spark they are one array: out of a struct of several, Spark would take
-each anew for each row. What does not fit its CRC or has another number of cells, and a file that is missing, is taken
-for an empty plan: rows are balanced less, and no result is wrong, since any salt is right.
+three parts of the table, one after the other. In Spark they are one array: if they were fields of a struct, Spark would
+take each array out of it again for every row. What does not fit its CRC or has another number of cells, and a file that
+is missing, is taken for an empty plan: rows are balanced less, and no result is wrong, since any salt is right.
 """
 
 import zlib

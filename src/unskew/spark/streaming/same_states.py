@@ -50,6 +50,7 @@ def _check(folder: SideFolder, name: str, before: str | None, states: dict[str, 
         if value != states.get(field):
             raise InputError(
                 f"checkpoint: {folder.root} holds states whose {field!r} is {json.dumps(value)}, not "
-                f"{json.dumps(states.get(field))}; go on with that, or start anew with another checkpoint. The scheme, "
-                "the number of workers, the watermark and the names of results may change"
+                f"{json.dumps(states.get(field))}; go on with that (a column that was renamed needs its old name "
+                "again), or start anew with another checkpoint. The scheme, the number of workers, the watermark and "
+                "the names of aggregates may change"
             )
