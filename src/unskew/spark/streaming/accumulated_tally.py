@@ -106,9 +106,8 @@ def told_of(tally: Tally) -> Told:
 
 
 def take_told(told: ToldByStage, query: str, batch: int, workers: int) -> dict[int, Told] | None:
-    """What each worker of a query told last of a micro-batch; None if nobody told anything. Nothing is taken from a
-    query before this one, with another number of workers. Removes what was told of this micro-batch and earlier ones.
-    """
+    """What each worker of a query told last of a micro-batch; None if nobody told anything. What a query with another
+    number of workers told is left out. Removes all that was told of this micro-batch and of earlier ones."""
     last: dict[int, Told] = {}
     heard = False
     ours = [stage for stage in list(told) if stage.query in (query, None) and stage.batch <= batch]
@@ -116,7 +115,8 @@ def take_told(told: ToldByStage, query: str, batch: int, workers: int) -> dict[i
         by_worker = told.pop(stage, {})
         if stage.batch in (batch, UNKNOWN):
             heard = True
-            last |= by_worker if stage.workers == workers else {}
+            if stage.workers == workers:
+                last |= by_worker
     return last if heard else None
 
 

@@ -227,7 +227,7 @@ def _in_chunks(phases: Phases, pane: str | None) -> CountingWork:
     def in_chunks(batches: Batches, count: CountKeys | None = None) -> Batches:
         def count_keys(keys: pa.Table, rows: npt.NDArray[np.int64]) -> None:
             if count is not None:
-                count(keys.drop_columns([BUCKET]), rows)  # a bucket has whole keys
+                count(keys.drop_columns([BUCKET]), rows)  # the rows of a key are in one bucket
 
         parts = list(phase_1(batches, count_keys))
         if not parts:
